@@ -37,15 +37,18 @@ type Invariant = "no call gets a flight that was over before it" | "no call gets
 export const FLIGHT_SWITCHES: Switches<keyof typeof FLIGHTS, Limits, Rules, Invariant> = {
   flights: {
     "a flight's take names no result": {
+      takesOut: ["protocol#late-copies: take of a flight", "single-flight#what-is-promised: With freshMs: 0"],
       breaks: "no call gets a flight that was over before it",
       off: { takeNamesLast: false },
     },
     "a value counts that the lock's row does not name": {
+      takesOut: ["protocol#late-copies: take of a flight"],
       more: { lateCopies: 0 },
       breaks: "no call gets a flight that has not ended",
       off: { valueIsNamed: false },
     },
     "a call does not look before it counts what is over": {
+      takesOut: ["single-flight#what-is-promised: With freshMs: 0"],
       more: { flights: 1, lateCopies: 0 },
       breaks: "no call gets a flight that was over before it",
       off: { looksFirst: false },
@@ -53,6 +56,7 @@ export const FLIGHT_SWITCHES: Switches<keyof typeof FLIGHTS, Limits, Rules, Inva
   },
   "flights and an older process": {
     "a value that nothing names is taken for one of a later flight": {
+      takesOut: ["single-flight#what-is-promised: With freshMs: 0"],
       more: { flights: 1 },
       breaks: "no call gets a flight that was over before it",
       off: { unnamedMayBeOver: false },

@@ -24,6 +24,7 @@ export interface SwitchedOff {
   readonly name: string;
   readonly stage: string;
   readonly breaks: string;
+  readonly takesOut: readonly string[];
   readonly explore: () => Explored;
 }
 
@@ -70,8 +71,8 @@ function switchedOff<Stage extends string, Limits, Rules, State, Step extends St
 ): SwitchedOff[] {
   return (Object.keys(switches) as Stage[]).flatMap((stage) => {
     const here = Object.entries<Switch<Limits, Rules, string>>(switches[stage] ?? {});
-    return here.map(([name, { more, breaks, off }]) => {
-      return { name, stage, breaks, explore: () => search(spaceOf({ ...small[stage], ...more }, off)) };
+    return here.map(([name, { more, breaks, off, takesOut }]) => {
+      return { name, stage, breaks, takesOut, explore: () => search(spaceOf({ ...small[stage], ...more }, off)) };
     });
   });
 }

@@ -6,11 +6,13 @@ import { atLeastAt, atMostAt } from "./time.js";
 export const MUTEX_SWITCHES: ClaimantSwitches = {
   leases: {
     "a takeover is judged by `latest`": {
+      takesOut: ["protocol#taking-over 1", "protocol#time"],
       more: { ticks: 1, widths: [0, 2] },
       breaks: "an ended uuid stays ended",
       off: { boundsToJudgeBy: ({ latest }) => ({ earliest: latest, latest }) },
     },
     "a take replaces any row": {
+      takesOut: ["protocol#taking 2", "protocol#the-rows-states: held", "guarantees#one-holder"],
       more: { ticks: 0 },
       breaks: "an ended uuid stays ended",
       off: applies<Take>("take", (write) => ({
@@ -18,6 +20,7 @@ export const MUTEX_SWITCHES: ClaimantSwitches = {
       })),
     },
     "a take admits its own uuid": {
+      takesOut: ["protocol#taking 2", "protocol#late-copies: take, of a mutex"],
       more: { ticks: 0, renewals: [1, 0], lateCopies: 1 },
       breaks: "expires never moves back under one uuid",
       off: applies<Take>("take", (write, row) => {
@@ -27,6 +30,7 @@ export const MUTEX_SWITCHES: ClaimantSwitches = {
       }),
     },
     "a take by watching names the uuid alone": {
+      takesOut: ["protocol#taking-over 2", "protocol#late-copies: takeover of an unchanged row"],
       more: { ticks: 2, renewals: [1, 0] },
       breaks: "one holder",
       off: applies<Take>("take", (write, row) => {
@@ -41,6 +45,7 @@ export const MUTEX_SWITCHES: ClaimantSwitches = {
       }),
     },
     "a lease counts from the reply": {
+      takesOut: ["trap 11", "protocol#keeping 3"],
       more: { ticks: 2, widths: [0, 2] },
       breaks: "an ended uuid stays ended",
       off: {
@@ -49,46 +54,61 @@ export const MUTEX_SWITCHES: ClaimantSwitches = {
       },
     },
     "a lease counts from the last copy": {
+      takesOut: ["protocol#keeping 3"],
       more: { ticks: 2, widths: [0, 2] },
       breaks: "an ended uuid stays ended",
       off: { countsFrom: "last copy" },
     },
     "a lease lasts as long as its stamp says": {
+      takesOut: ["protocol#keeping 3"],
       more: { ticks: 2, widths: [0, 2] },
       breaks: "an ended uuid stays ended",
       off: { leaseEnd: ({ expires, bounds, atMost }) => atMost + (expires - (bounds?.latest ?? expires)) },
     },
     "a renewal counts before it is answered": {
+      takesOut: ["protocol#keeping 4"],
       more: { ticks: 2, renewals: [1, 0] },
       breaks: "one holder",
       off: { countsUnanswered: true },
     },
     "a renewal may move `expires` back": {
+      takesOut: ["trap 19", "protocol#keeping 1", "protocol#late-copies: renewal"],
       more: { ticks: 0, renewals: [2, 0], lateCopies: 1 },
       breaks: "expires never moves back under one uuid",
       off: applies<Renew>("renew", (_, row) => ({ row: { ...row, expires: 0 } })),
     },
     "`wasApplied` says always yes": {
+      takesOut: ["protocol#taking 3", "protocol#keeping 2"],
       more: { ticks: 0 },
       breaks: "one holder",
       off: { wasApplied: () => "yes" },
     },
     "`wasApplied` says always no": {
+      takesOut: [
+        "trap 1",
+        "trap 2",
+        "protocol#taking 3",
+        "protocol#keeping 2",
+        "guarantees#networks-and-crashes: A lost reply",
+      ],
       more: { ticks: 0 },
       breaks: "an own write is recognised",
       off: { wasApplied: () => "no" },
     },
     "a release that is refused after a lost reply counts as a loss": {
+      takesOut: ["trap 2", "protocol#releasing 3"],
       more: { ticks: 0 },
       breaks: "a release tells the truth",
       off: { wasApplied: (write, row, copies) => (write.kind === "vacate" ? "no" : wasApplied(write, row, copies)) },
     },
     "a watcher counts from the request": {
+      takesOut: ["protocol#taking-over 2"],
       more: { ticks: 2 },
       breaks: "an ended uuid stays ended",
       off: { seenSince: "request" },
     },
     "the safety margin is 0": {
+      takesOut: ["protocol#keeping 3", "guarantees#one-holder"],
       more: { ticks: 2 },
       breaks: "one holder",
       off: { marginMs: () => 0 },
@@ -96,11 +116,13 @@ export const MUTEX_SWITCHES: ClaimantSwitches = {
   },
   restarts: {
     "a release asks for no uuid": {
+      takesOut: ["trap 9", "protocol#releasing 2", "protocol#late-copies: reissue, release, parking"],
       more: { ticks: 0, lateCopies: 1 },
       breaks: "an ended uuid stays ended",
       off: applies<Vacate>("vacate", (write, row) => ({ write: { ...write, uuid: uuidOn(row, write.uuid) } })),
     },
     "a uuid names a process and not one acquisition": {
+      takesOut: ["protocol#taking 1"],
       more: { ticks: 0 },
       breaks: "an ended uuid stays ended",
       off: { uuidOf: (name) => name },
@@ -108,16 +130,19 @@ export const MUTEX_SWITCHES: ClaimantSwitches = {
   },
   clocks: {
     "a watcher waits for its own ttl": {
+      takesOut: ["trap 8", "protocol#taking-over 2"],
       more: { ticks: 2, suspends: 0, jumps: 1 },
       breaks: "an ended uuid stays ended",
       off: { watchedTtl: (_, own) => own },
     },
     "a watcher counts on `atMost`": {
+      takesOut: ["trap 22", "protocol#taking-over"],
       more: { ticks: 2, suspends: 0, jumps: 1 },
       breaks: "an ended uuid stays ended",
       off: { watcherWatch: atMostAt },
     },
     "a lease counts on `atLeast`": {
+      takesOut: ["trap 22", "trap 16", "protocol#taking-over"],
       more: { ticks: 3, suspends: 2 },
       breaks: "one holder",
       off: { leaseWatch: atLeastAt },
@@ -125,11 +150,13 @@ export const MUTEX_SWITCHES: ClaimantSwitches = {
   },
   permits: {
     "a host knows of one permit more": {
+      takesOut: ["protocol#semaphores", "semaphores#what-is-promised: At most permits"],
       more: { crashes: 0, lateCopies: 0, losses: false },
       breaks: "no more holders than permits",
       off: { permitsOf: (permits) => permits + 1 },
     },
     "a take replaces whoever has its permit": {
+      takesOut: ["protocol#semaphores", "semaphores#what-is-promised: At most permits"],
       more: { lateCopies: 0 },
       breaks: "an ended uuid stays ended",
       off: applies<Take>("take", (write) => ({
@@ -137,6 +164,7 @@ export const MUTEX_SWITCHES: ClaimantSwitches = {
       })),
     },
     "a release of a permit asks for no uuid": {
+      takesOut: ["protocol#semaphores"],
       more: { crashes: 0, losses: false },
       breaks: "an ended uuid stays ended",
       off: applies<Vacate>("vacate", (write, row) => ({ write: { ...write, uuid: uuidOn(row, write.uuid) } })),
@@ -144,27 +172,35 @@ export const MUTEX_SWITCHES: ClaimantSwitches = {
   },
   "leases of permits": {
     "a takeover of a permit is judged by `latest`": {
+      takesOut: ["protocol#semaphores"],
       breaks: "an ended uuid stays ended",
       off: { boundsToJudgeBy: ({ latest }) => ({ earliest: latest, latest }) },
     },
   },
   guards: {
     "a guard asks for no later stamp": {
+      takesOut: [
+        "fencing-and-guards#what-a-guard-asks: A late duplicate",
+        "protocol#late-copies: a caller's transaction with a guard",
+      ],
       more: { ticks: 0, takes: [1, 0] },
       breaks: "a guard commits for its section alone",
       off: applies<Check>("check", (write) => ({ write: { ...write, after: 0 } })),
     },
     "a guard is sent before the first renewal": {
+      takesOut: ["fencing-and-guards#what-a-guard-asks: A late duplicate"],
       more: { ticks: 0, takes: [1, 0] },
       breaks: "a guard commits for its section alone",
       off: { guardsAfterRenewal: false },
     },
     "a lease is passed on after a guard without a new uuid": {
+      takesOut: ["protocol#releasing"],
       more: { ticks: 0, takes: [1, 0] },
       breaks: "a guard commits for its section alone",
       off: { reissuesAfterGuard: false },
     },
     "a reissue asks for no uuid": {
+      takesOut: ["protocol#releasing", "protocol#late-copies: reissue, release, parking"],
       more: { ticks: 0, takes: [2, 1] },
       breaks: "an ended uuid stays ended",
       off: applies<Transfer>("reissue", (write, row) => ({ write: { ...write, from: uuidOn(row, write.from) } })),
@@ -172,6 +208,7 @@ export const MUTEX_SWITCHES: ClaimantSwitches = {
   },
   "fenced guards": {
     "a guard asks for no token": {
+      takesOut: ["fencing-and-guards#what-a-guard-asks"],
       more: { ticks: 0, takes: [1, 0], lateCopies: 3 },
       breaks: "a guard commits for its section alone",
       off: applies<Check>("check", (write) => ({ write: { ...write, fence: undefined } })),
@@ -179,16 +216,19 @@ export const MUTEX_SWITCHES: ClaimantSwitches = {
   },
   "hand-offs": {
     "a hand-off asks for no later stamp": {
+      takesOut: ["protocol#late-copies: transfer of a hand-off", "hand-off#what-is-promised: A token is used once"],
       more: { takes: [1, 0] },
       breaks: "a token is resumed once",
       off: applies<Transfer>("transfer", ({ after: _, ...write }) => ({ write })),
     },
     "who resumes asks for no uuid": {
+      takesOut: ["protocol#hand-off 2", "hand-off#what-is-promised: A token is used once"],
       more: { takes: [1, 0], lateCopies: 0 },
       breaks: "an ended uuid stays ended",
       off: applies<Transfer>("transfer", (write, row) => ({ write: { ...write, from: uuidOn(row, write.from) } })),
     },
     "who resumes goes on with the uuid of the token": {
+      takesOut: ["protocol#hand-off", "hand-off#what-is-promised: A token is used once"],
       more: { takes: [1, 0], lateCopies: 0 },
       breaks: "a token is resumed once",
       off: { resumedAs: (token) => token },
@@ -196,11 +236,13 @@ export const MUTEX_SWITCHES: ClaimantSwitches = {
   },
   "watched hand-offs": {
     "a token is the uuid that everybody sees": {
+      takesOut: ["trap 43", "protocol#hand-off", "hand-off#what-is-promised: Nobody resumes"],
       more: { forges: true },
       breaks: "an ended uuid stays ended",
       off: { opens: (secret) => secret },
     },
     "a hand-off and who resumes it leave `ttlMs` as it was": {
+      takesOut: ["protocol#hand-off"],
       breaks: "an ended uuid stays ended",
       off: applies<Transfer>("transfer", (write, row) => ({ write: { ...write, ttlMs: Number(row.ttlMs) } })),
     },

@@ -52,29 +52,35 @@ type Invariant =
 export const ONCE_SWITCHES: Switches<keyof typeof ONCE, Limits, Rules, Invariant> = {
   "ticks at most once": {
     "a take asks for no tick": {
+      takesOut: ["protocol#ticks: With a tick"],
       breaks: "a tick is run once",
       off: { asksForTick: false },
     },
     "a take without a tick forgets the row's": {
+      takesOut: ["protocol#the-row: What a row remembers"],
       breaks: "a tick is run once",
       off: { takeKeepsTick: false },
     },
     "a release forgets the row's tick": {
+      takesOut: ["protocol#the-row: What a row remembers", "protocol#releasing 2"],
       breaks: "a tick is run once",
       off: { releaseKeepsTick: false },
     },
     "`done` is said after a claim without an answer": {
+      takesOut: ["protocol#ticks: With a tick", "protocol#abandoned-claims: A call never"],
       more: { lateCopies: 0 },
       breaks: "`done` is said of what another call was granted",
       off: { doubtsUnanswered: false },
     },
     "`done` is said of a late copy of a refused claim": {
+      takesOut: ["protocol#ticks: With a tick"],
       breaks: "`done` is said of what another call was granted",
       off: { doubtsRefused: false },
     },
   },
   "later ticks": {
     "a take asks for another tick": {
+      takesOut: ["protocol#ticks: With a tick", "protocol#late-copies: take for a tick"],
       breaks: "no tick is run after a later one",
       off: { asksForLater: false },
     },

@@ -52,39 +52,48 @@ export type ResumeInvariant =
 export const RESUME_SWITCHES: Switches<keyof typeof RESUMES, ResumeLimits, ResumeRules, ResumeInvariant> = {
   resumes: {
     "a resume that may have been applied counts": {
+      takesOut: ["protocol#hand-off 4", "hand-off#what-is-promised: A token is used once"],
       breaks: "a token is resumed once",
       off: { asksForOwn: false },
     },
     "a resume goes on from any uuid": {
+      takesOut: ["protocol#hand-off 2", "hand-off#what-is-promised: One holder"],
       more: { resumes: [1, 0], takes: [0, 1], hasHold: false },
       breaks: "one holder",
       off: { namesToken: false },
     },
     "a resume goes on with the uuid of the token": {
+      takesOut: ["protocol#hand-off", "hand-off#what-is-promised: A token is used once"],
       breaks: "a token is resumed once",
       off: { hasFreshUuid: false },
     },
     "a resume that is given up begins when it is answered": {
+      takesOut: ["protocol#hand-off 4"],
       breaks: "what is given up is never held",
       off: { givesUpForGood: false },
     },
     "a resume that is given up is not looked for": {
+      takesOut: ["protocol#hand-off 4", "hand-off#what-is-promised: A hand-off that fails"],
       breaks: "nothing is left behind",
       off: { looksForGivenUp: false },
     },
     "a resume that is given up leaves no hold": {
+      takesOut: ["protocol#hand-off 4", "hand-off#what-is-promised: A hand-off that fails"],
       breaks: "a hold lasts",
       off: { leavesHold: false },
     },
     "a resume that is given up is taken over in its hold": {
+      takesOut: ["protocol#hand-off 4"],
       breaks: "a hold lasts",
       off: { abandonsAfterHold: false },
     },
     "a hand-off is shorter than its hold": {
+      takesOut: ["protocol#the-rows-states: handed off"],
       breaks: "a hold lasts",
       off: { lastsForHold: false },
     },
     "a hand-off without an answer is released under its first uuid": {
+      takesOut: ["protocol#hand-off 1", "hand-off#what-is-promised: A hand-off that fails"],
       breaks: "nothing is left behind",
       off: { releasesBoth: false },
     },

@@ -71,26 +71,32 @@ export type SetInvariant = "one holder of a row" | "a set begins with all of its
 export const SET_SWITCHES: Switches<keyof typeof SETS, SetLimits, SetRules, SetInvariant> = {
   sets: {
     "the takes of a set are sent one by one": {
+      takesOut: ["protocol#taking: A set"],
       breaks: "nothing is left behind",
       off: { isOneTransaction: false },
     },
     "a set is granted by the first row that is its own": {
+      takesOut: ["protocol#taking: A set"],
       breaks: "a set begins with all of its rows",
       off: { allAreOwn: false },
     },
     "a set that is given up is not looked for": {
+      takesOut: ["protocol#abandoned-claims: In the background", "guarantees#networks-and-crashes: A wait leaves"],
       breaks: "nothing is left behind",
       off: { looksForGivenUp: false },
     },
     "a set that is given up is looked for on its first row": {
+      takesOut: ["protocol#abandoned-claims: In the background"],
       breaks: "nothing is left behind",
       off: { looksAtBoth: false },
     },
     "a set goes on without a row": {
+      takesOut: ["several-locks#the-set"],
       breaks: "one holder of a row",
       off: { isLostWhole: false },
     },
     "a set takes over whatever lease it meets": {
+      takesOut: ["protocol#taking-over 2"],
       more: { claims: [2, 2], crashes: 0, forced: 0 },
       breaks: "one holder of a row",
       off: { namesSeen: false },
@@ -98,10 +104,12 @@ export const SET_SWITCHES: Switches<keyof typeof SETS, SetLimits, SetRules, SetI
   },
   "several permits": {
     "the takes of several permits are sent one by one": {
+      takesOut: ["protocol#semaphores: Several permits"],
       breaks: "nothing is left behind",
       off: { isOneTransaction: false },
     },
     "several permits go on without one of them": {
+      takesOut: ["protocol#semaphores: Several permits", "semaphores#what-is-promised: A lock of several permits"],
       more: { weights: [2, 2], claims: [1, 1], crashes: 0 },
       breaks: "one holder of a row",
       off: { isLostWhole: false },
@@ -109,6 +117,7 @@ export const SET_SWITCHES: Switches<keyof typeof SETS, SetLimits, SetRules, SetI
   },
   "late copies of sets": {
     "the claims of a set share their uuids": {
+      takesOut: ["protocol#taking: A set"],
       breaks: "one holder of a row",
       off: { hasFreshUuids: false },
     },

@@ -8,6 +8,8 @@ import type { Invariant } from "./step.js";
 
 /** A rule that is switched off: by other inputs or outputs of the library's functions, or another use of them. */
 export interface Switch<Bounds, Ways, Promised extends string> {
+  /** The rules of the pages that it is, by their ids: see page-rules.ts of the seeded defects. */
+  readonly takesOut: readonly string[];
   /** What it takes beyond the small bounds of its stage. */
   readonly more?: Partial<Bounds>;
   /** Nothing within these bounds, where another rule covers for it. */

@@ -49,21 +49,25 @@ const TWO_RUNS: Partial<Limits> = { ticks: [5, 5], maxAttempts: 3, lateCopies: 0
 export const TICK_SWITCHES: Switches<keyof typeof TICKS, Limits, Rules, Invariant> = {
   ticks: {
     "a take counts an attempt up from what it meets": {
+      takesOut: ["protocol#ticks: The first form"],
       more: { ...TWO_RUNS, lateCopies: 1 },
       breaks: "no late copy uses an attempt up",
       off: { attemptAsSeen: false },
     },
     "a success counts as recorded whichever attempt the row shows": {
+      takesOut: ["protocol#ticks: The success"],
       more: TWO_RUNS,
       breaks: "a run that is told of its success has the one on record",
       off: { ownAttempt: false },
     },
     "a success counts as recorded although its tick is due": {
+      takesOut: ["protocol#ticks: The success"],
       more: TWO_RUNS,
       breaks: "a run that is told of its success has the one on record",
       off: { notDue: false },
     },
     "a recorded success leaves its tick due": {
+      takesOut: ["protocol#ticks: The success"],
       more: TWO_RUNS,
       breaks: "no run begins after a success",
       off: { recordEnds: false },
@@ -71,6 +75,7 @@ export const TICK_SWITCHES: Switches<keyof typeof TICKS, Limits, Rules, Invarian
   },
   "ticks and an older process": {
     "`due` counts for whatever tick the row has": {
+      takesOut: ["protocol#ticks: With untilSuccess"],
       more: { ticks: [5, 6], lateCopies: 0 },
       breaks: "a tick that was granted once is not run again",
       off: { dueNamesTick: false },

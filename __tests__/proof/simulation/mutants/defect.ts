@@ -8,6 +8,8 @@
  */
 export interface Defect {
   readonly [file: `${string}.ts`]: Readonly<Record<string, string>>;
+  /** The rules of the pages that do not hold in it, by their ids: see page-rules.ts. */
+  readonly takesOut: readonly string[];
   /** The file of `__tests__/` whose tests fail, where no schedule of the simulation does, or too few: "behaviour/fair/queue". */
   readonly test?: string;
 }

@@ -12,7 +12,7 @@ export const COMPILED = join(ROOT, ".jest");
 export type Edited = ReadonlyMap<string, string>;
 
 /** @throws unless each text that the defect replaces occurs exactly once: a defect that is not there proves nothing. */
-export async function withDefect({ test, ...files }: Defect, edited: Edited = new Map()): Promise<Edited> {
+export async function withDefect({ test, takesOut, ...files }: Defect, edited: Edited = new Map()): Promise<Edited> {
   const result = new Map(edited);
   for (const [file, edits] of Object.entries<Readonly<Record<string, string>>>(files)) {
     let source = result.get(file) ?? (await readFile(join(ROOT, "lib", file), "utf8"));

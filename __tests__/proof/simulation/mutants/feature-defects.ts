@@ -4,14 +4,17 @@ import type { Defects } from "./defect.js";
 export const FEATURE_DEFECTS: Defects = {
   // `lockAll`: docs/several-locks.md.
   "a set takes those of its locks that are free": {
+    takesOut: ["protocol#taking: A set", "protocol#late-copies: take of a set"],
     "testing/memory-table.ts": { 'wouldBe.some(({ kind }) => kind === "refused")': "false" },
   },
   "a set does not hear that one of its locks is lost": {
+    takesOut: ["several-locks#the-set"],
     "sets/lock-set.ts": {
       'lock.signal.addEventListener("abort", () => this.#look(), { once: true });': "void lock.signal;",
     },
   },
   "a set whose caller has gone gives back its first lock alone": {
+    takesOut: ["trap 17", "protocol#taking: A set", "protocol#abandoned-claims: In the background"],
     "sets/lock-all.ts": {
       "const { exit } of leases": "const { exit } of leases.slice(0, 1)",
     },
@@ -21,6 +24,7 @@ export const FEATURE_DEFECTS: Defects = {
     },
   },
   "an own set on the rows is not recognised": {
+    takesOut: ["protocol#taking: A set", "protocol#late-copies: take of a set"],
     "taking/set-take.ts": {
       "new RowTake(session, sightings, target, { data })":
         "Object.assign(new RowTake(session, sightings, target, { data }), { isOfSet: true })",
@@ -31,20 +35,24 @@ export const FEATURE_DEFECTS: Defects = {
     },
   },
   "a set watches each row that has refused it, one after the other": {
+    takesOut: ["protocol#taking: A set"],
     "sets/set-watch.ts": { "held = await this.#nextHeld(held);": "held = refusers[refusers.indexOf(held) + 1];" },
     test: "behaviour/lock-set/free-rows",
   },
   "a set is asked for again as soon as the row that it watches is free": {
+    takesOut: ["protocol#taking: A set"],
     "sets/set-watch.ts": { "held = await this.#nextHeld(held);": "held = undefined;" },
     test: "behaviour/lock-set/free-rows",
   },
   "a set forgets which rows have refused it before": {
+    takesOut: ["protocol#taking: A set"],
     "sets/set-watch.ts": {
       "for (const inTheWay of refusers)": "this.#refusers.clear(); for (const inTheWay of refusers)",
     },
     test: "behaviour/lock-set/free-rows",
   },
   "a set releases its first lock alone": {
+    takesOut: ["trap 5", "several-locks#the-set"],
     "sets/lock-set.ts": {
       "this.#all.map((lock) => lock.unlock())": "this.#all.slice(0, 1).map((lock) => lock.unlock())",
     },
@@ -52,36 +60,46 @@ export const FEATURE_DEFECTS: Defects = {
 
   // `close()`: docs/shutdown.md.
   "the row of a revoked section is deleted at once": {
+    takesOut: ["trap 30", "protocol#closing", "shutdown#what-is-promised: Nobody else gets"],
     "holding/lease.ts": {
       'return this.markLost("closed");':
         '{ const leaves = { kind: "free" } as const; void this.session.store.write({ ...this.row, kind: "vacate", attempt: undefined, leaves }, new AbortController().signal); return this.markLost("closed"); }',
     },
   },
   "the drain ignores the sections that run": {
+    takesOut: ["protocol#closing"],
     "session/closing.ts": { "=> this.#drainEnds - this.#clock.atLeast();": "=> 0;" },
   },
   "a close waits for the last section, however long that takes": {
+    takesOut: ["trap 34", "shutdown#what-is-promised: One bound"],
     "session/closing.ts": { "#pauseWhile(() => this.remainingMs)": "#pauseWhile(() => 1_000)" },
   },
-  "a close does not revoke the sections that run on": { "session/closing.ts": { "lease.revoke() ?? []": "[]" } },
+  "a close does not revoke the sections that run on": {
+    takesOut: ["trap 30", "shutdown#what-is-promised: A revoked section"],
+    "session/closing.ts": { "lease.revoke() ?? []": "[]" },
+  },
 
   // Renewals that travel together: renewal-batches.ts; dynamodb/renewal-batches.test.ts finds others, such as a stamp that two rows share.
   "a renewal is judged by the outcome of another in its batch": {
+    takesOut: ["trap 41", "protocol#keeping: Each statement"],
     "dynamodb/renewal-batches.ts": { "this.#settle(member, outcomes[index])": "this.#settle(member, outcomes[0])" },
   },
   "the refusal of one renewal counts as the loss of its neighbours": {
+    takesOut: ["trap 41", "protocol#keeping: Each statement"],
     "dynamodb/renewal-batches.ts": {
       "this.#settle(member, outcomes[index])":
         'this.#settle(member, outcomes.find((one) => "kind" in one && one.kind === "refused") ?? outcomes[index])',
     },
   },
   "where batches cannot be used, those of the refused one count as renewed": {
+    takesOut: ["protocol#keeping: Without the permission"],
     "dynamodb/renewal-batches.ts": {
       "member.settle(this.#sender.one(member.renewal, member.signal))":
         'member.settle({ kind: "applied", replaced: undefined, drawn: undefined })',
     },
   },
   "those of a batch without an answer count as renewed": {
+    takesOut: ["trap 41", "protocol#keeping: Each statement"],
     "dynamodb/renewal-batches.ts": {
       "for (const member of batch) this.#settle(member, error)":
         'for (const member of batch) this.#settle(member, { kind: "applied", replaced: undefined, drawn: undefined })',
@@ -90,16 +108,19 @@ export const FEATURE_DEFECTS: Defects = {
 
   // `singleFlight()`: docs/single-flight.md.
   "a flight that was over before the call counts": {
+    takesOut: ["single-flight#what-is-promised: With freshMs: 0"],
     "flights/look.ts": {
       "return number > this.#overBy && found !== undefined && !this.#over.has(found.id);":
         "return found !== undefined;",
     },
   },
   "a flight counts that was over before another look": {
+    takesOut: ["single-flight#what-is-promised: With freshMs: 0"],
     "flights/look.ts": { "number > this.#overBy && ": "" },
     test: "behaviour/single-flight",
   },
   "a look waits until the one before is answered": {
+    takesOut: ["single-flight#what-is-promised: Every call ends"],
     "flights/shared-looks.ts": {
       "await (before === undefined ? undefined : this.#whileDue(before))":
         "await before?.answered.catch(() => undefined)",
@@ -107,16 +128,19 @@ export const FEATURE_DEFECTS: Defects = {
     test: "behaviour/single-flight",
   },
   "a result is dated by the latest time that it may have been": {
+    takesOut: ["single-flight#what-is-promised: No result is older"],
     "flights/flights.ts": {
       "earliestOf(this.#session.clock.wall())": "Math.ceil(this.#session.clock.wall()?.latest ?? 0)",
     },
   },
   "which flights were over is read eventually consistent": {
+    takesOut: ["single-flight#what-is-promised: With freshMs: 0"],
     "flights/look.ts": { "consistent: isConsistent }": "consistent: false }" },
   },
 
   // Steps between the end of a function and the release: docs/protocol.md.
   "renewals move the end of a step after the work": {
+    takesOut: ["protocol#releasing: A step before"],
     "holding/handle.ts": {
       "return this.#session.untilClosed(Math.max(this.#lease.settings.releaseWithinMs, leftMs));":
         "return () => (this.held ? this.#lease.deadline : this.#session.clock.atMost());",
@@ -125,40 +149,49 @@ export const FEATURE_DEFECTS: Defects = {
 
   // `elect()`: docs/leader-election.md.
   "a candidate campaigns again without a pause": {
+    takesOut: ["leader-election#the-steps 5", "trap 31"],
     "election.ts": { "await clock.sleep(pauseMs, ends)": "await clock.sleep(0, ends)" },
   },
   "a leader that has returned campaigns again": {
+    takesOut: ["leader-election#the-steps 4"],
     "election.ts": { 'ends.aborted || term.outcome === "returned"': "ends.aborted" },
   },
   "a leader that resigns does not hear of it": {
+    takesOut: ["leader-election#the-steps 2"],
     "election.ts": { "campaign(led, ends)": "campaign(led, new AbortController().signal)" },
   },
 
   // Ticks that are run until they succeed: docs/protocol.md.
   "the attempt that was seen is not compared": {
+    takesOut: ["protocol#ticks: The first form"],
     "protocol/rules.ts": {
       'equal("due", { value: "tick" }), equal("attempt", { value: "seenAttempt" }),':
         'equal("due", { value: "tick" }),',
     },
   },
   "a success counts as recorded without an answer": {
+    takesOut: ["protocol#ticks: The success"],
     "holding/record-success.ts": {
       'if (recorded.kind === "ok") return;': 'if (recorded.kind === "ok" || !["lost"].includes(recorded.kind)) return;',
     },
   },
   "a row without a holder proves that a success was recorded": {
+    takesOut: ["protocol#ticks: The success"],
     "protocol/was-applied.ts": {
       "refusedBy.due !== write.tick && refusedBy.attempt === write.attempt":
         "refusedBy.uuid === undefined && refusedBy.attempt === write.attempt",
     },
   },
   "a lease whose section has an outcome to record is passed on": {
+    takesOut: ["protocol#ticks: Answers are judged"],
     "queues/fits.ts": { "lease.row.attempt !== undefined": "false" },
   },
   "an attempt that has begun is set back": {
+    takesOut: ["protocol#ticks: A lease given back"],
     "taking/row-writes.ts": { "ran === undefined || releasing.hasBegun": "ran === undefined" },
   },
   "a run begins after the last one": {
+    takesOut: ["protocol#ticks: Answers are judged"],
     "taking/row-take.ts": { "next.attempt > maxAttempts ? { attempt: 1 } : next": "next" },
   },
 };

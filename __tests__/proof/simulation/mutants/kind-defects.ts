@@ -3,18 +3,22 @@ import type { Defects } from "./defect.js";
 /** Defects of semaphores, shared mutexes and hand-offs. What each breaks is said in lib/kinds/ and lib/taking/. */
 export const KIND_DEFECTS: Defects = {
   "a permit is taken whatever its row says": {
+    takesOut: ["protocol#semaphores", "semaphores#what-is-promised: At most permits"],
     "protocol/rules.ts": {
       "let takes = TAKES_EXPIRED;":
         'let takes = write.at.sort.startsWith("semaphore#") ? takesOver(all()) : TAKES_EXPIRED;',
     },
   },
   "a caller takes a permit beyond its number": {
+    takesOut: ["protocol#semaphores", "semaphores#what-is-promised: At most permits"],
     "kinds/semaphore.ts": { "Array.from({ length: end }": "Array.from({ length: end + 1 }" },
   },
   "a reader is let in while a writer has its row": {
+    takesOut: ["protocol#shared-mutexes 1", "shared-mutexes#what-is-promised: No section"],
     "kinds/shared.ts": { "untilNoWriter(session, resource, wait)": "Promise.resolve(undefined)" },
   },
   "a reader looks for a writer before its own row is there": {
+    takesOut: ["protocol#shared-mutexes 1", "shared-mutexes#what-is-promised: No section"],
     "kinds/shared.ts": {
       "const result = await takeRow(session, claimed, { at: readerAt(name, session.uuid()), settings });":
         "const early = await lookForWriter(session, resource, wait); const result = await takeRow(session, claimed, { at: readerAt(name, session.uuid()), settings });",
@@ -22,12 +26,14 @@ export const KIND_DEFECTS: Defects = {
     },
   },
   "a reader looks for a writer by a read that may be stale": {
+    takesOut: ["protocol#shared-mutexes 1"],
     "kinds/shared-mutex-rows.ts": {
       "readWriter(session, resource, wait, { isConsistent: true })":
         "readWriter(session, resource, wait, { isConsistent: false })",
     },
   },
   "a reader judges a writer by what is known when the reply comes": {
+    takesOut: ["trap 39", "protocol#shared-mutexes 2"],
     "kinds/shared-mutex-rows.ts": {
       "return { known: before, row: await session.store.read(target.at, { consistent }, signal) };":
         "const row = await session.store.read(target.at, { consistent }, signal); return { known: { ...before, ...knownNow(session, resource.settings.takeover) }, row };",
@@ -35,22 +41,26 @@ export const KIND_DEFECTS: Defects = {
     test: "behaviour/shared-mutexes/shared",
   },
   "a writer takes a reader for dead by the latest time it may be": {
+    takesOut: ["protocol#shared-mutexes 2"],
     "kinds/shared-mutex-rows.ts": {
       "!isDead(wait, row, page)": "!isDead(session, row, { ...page, earliest: session.clock.wall()?.latest ?? 1 })",
     },
   },
   "a writer looks for readers by a query that may be stale": {
+    takesOut: ["protocol#shared-mutexes 1"],
     "kinds/shared-mutex-rows.ts": {
       "limit: READERS_LIMIT, consistent: true": "limit: READERS_LIMIT, consistent: false",
     },
   },
   "a writer does not look for readers": {
+    takesOut: ["protocol#shared-mutexes 1", "shared-mutexes#what-is-promised: No section"],
     "kinds/exclusive.ts": {
       "const { found, alive } = await lookForReaders(this.session, resource, wait)":
         "const { found, alive }: Awaited<ReturnType<typeof lookForReaders>> = { found: false }",
     },
   },
   "a dead reader is removed, renewed or not": {
+    takesOut: ["protocol#shared-mutexes 3", "protocol#late-copies: takeover of an unchanged row"],
     "taking/rows.ts": {
       "const known = knownNow(session, takeover); return { ...(await session.store.query(query, signal)), ...known };":
         "const sentAt = session.clock.atMost(); const page = await session.store.query(query, signal); return { ...page, ...knownNow(session, takeover), sentAt };",
@@ -59,6 +69,7 @@ export const KIND_DEFECTS: Defects = {
     },
   },
   "a renewal mends the lapse of a writer that waits": {
+    takesOut: ["protocol#shared-mutexes 4"],
     "queues/sections.ts": { "mayLapse: resource.kind.rowDecides": "mayLapse: true" },
     "kinds/exclusive.ts": {
       "lease.watch(WAITING_WRITER);": "",
@@ -68,6 +79,7 @@ export const KIND_DEFECTS: Defects = {
     test: "behaviour/shared-mutexes/exclusive",
   },
   "dead readers are let be, and a renewal mends their lapse": {
+    takesOut: ["protocol#shared-mutexes 3", "protocol#shared-mutexes 4"],
     "kinds/shared-mutex-rows.ts": {
       "return { found };": "return { found: false };",
       "await Promise.all(page.rows.map((row) => remove(session, row, settings.ttlMs, wait)));": "",
@@ -75,56 +87,79 @@ export const KIND_DEFECTS: Defects = {
     "queues/sections.ts": { "mayLapse: resource.kind.rowDecides": "mayLapse: true" },
   },
   "a writer that gives up keeps its row": {
+    takesOut: ["shared-mutexes#what-is-promised: A writer that gives up"],
     "kinds/shared-mutex-rows.ts": { "let isGranted = false;": "let isGranted = true;" },
   },
   "sections join others without a look for a writer": {
+    takesOut: ["protocol#shared-mutexes 6", "shared-mutexes#what-is-promised: Writers are not starved"],
     "kinds/shared.ts": { "now - own.lookedAt < own.resource.settings.handOverMs": "true" },
   },
   "sections join others although a writer was seen": {
+    takesOut: ["protocol#shared-mutexes 6", "shared-mutexes#what-is-promised: Writers are not starved"],
     "kinds/shared.ts": { "own.isClosed = true;": "return undefined;" },
     test: "behaviour/shared-mutexes/shared",
   },
   "the first section that ends takes the row from those that share it": {
+    takesOut: ["protocol#shared-mutexes 6"],
     "queues/sections.ts": { "&& !lease.endSection(section)": "&& (lease.endSection(section), false)" },
   },
   "a token is resumed twice": {
+    takesOut: [
+      "hand-off#what-is-promised: A token is used once",
+      "protocol#late-copies: transfer of a hand-off",
+      "protocol#hand-off 2",
+    ],
     "protocol/rules.ts": {
       "fenced ? IS_MINE_AND_FENCED : IS_MINE,": 'fenced ? all(IS_SOMEBODYS, isNumber("fence")) : IS_SOMEBODYS,',
     },
   },
   "a token is the uuid that everybody sees": {
+    takesOut: [
+      "trap 43",
+      "protocol#hand-off",
+      "hand-off#what-is-promised: Nobody resumes",
+      "guarantees#networks-and-crashes: A lock that is handed off",
+      "protocol#the-rows-states: handed off",
+    ],
     "holding/hand-off-token.ts": { 'return createHash("sha256").update(secret).digest("hex");': "return secret;" },
   },
   "a lock that is handed off keeps the length of its lease": {
+    takesOut: ["protocol#hand-off"],
     "protocol/rules.ts": {
       "update({ uuid, expires, ttlMs, owner, handOff }": "update({ uuid, expires, owner, handOff }",
     },
   },
   "a late copy of the take is handed off once more": {
+    takesOut: ["protocol#late-copies: transfer of a hand-off", "hand-off#what-is-promised: A token is used once"],
     "protocol/rules.ts": { "if (after === undefined)": "if (true)" },
     "holding/exit.ts": { "guardOf(row) === undefined ? await renew(this.#session, row, trying) : ": "" },
     test: "behaviour/hand-off/hand-off",
   },
   "a lock is handed off under its own uuid": {
+    takesOut: ["protocol#hand-off"],
     "taking/row-writes.ts": { "const { uuid } = handOff;": "const { uuid } = lease;" },
   },
   "a resumed lock draws no token": {
+    takesOut: ["protocol#hand-off"],
     "holding/resume.ts": {
       "fencing: fenced } = settings": "fencing: notFenced } = settings, fenced = false",
       "rows: [], drawn: outcome.drawn": "rows: []",
     },
   },
   "what an abandoned resumption takes is not given back": {
+    takesOut: ["protocol#hand-off 4", "hand-off#what-is-promised: A hand-off that fails"],
     "holding/resume.ts": { "removeWhenTheyArrive(session, maybe, remainingHold(session, handed[0]));": "" },
     test: "behaviour/hand-off/hand-off",
   },
   "a lock of several permits goes on without one of them": {
+    takesOut: ["protocol#semaphores: Several permits", "semaphores#what-is-promised: A lock of several permits"],
     "taking/row-writes.ts": {
       'all.find(({ kind }) => kind === "lost") ?? all.find(({ kind }) => kind === "unknown") ?? head': "head",
     },
     test: "behaviour/semaphores/several",
   },
   "what is left of several permits is kept when one is lost": {
+    takesOut: ["protocol#semaphores: Several permits"],
     "holding/exit.ts": {
       'lost.reason === "closed" || this.#lease.row.others !== undefined': 'lost.reason === "closed"',
     },

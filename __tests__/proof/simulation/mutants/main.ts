@@ -3,50 +3,68 @@ import { join } from "node:path";
 import { originNow, withReport } from "../report.js";
 import { DEFECTS } from "./all-defects.js";
 import type { Defect } from "./defect.js";
+import { NO_DEFECT, type Row, readReport, reportOf, rowOf } from "./defects-page.js";
 import { COMPILED } from "./edited-source.js";
 import { type Finding, failureIn, hunt, makeMutant } from "./mutant.js";
 
 /** How many are hunted at once. */
 const AT_ONCE = 2;
 
-/** The library as it is: nothing may be found in it, by schedules or tests, or what is found in the others proves nothing. */
-const NO_DEFECT = "none of them";
-
 const seed = Number(process.env.SIM_SEED ?? 1);
 const runs = Number(process.env.SIM_RUNS ?? 1_000);
 
-interface Row {
-  readonly name: string;
-  /** What the page says of it. */
-  readonly found: string;
-  readonly schedules: string;
-  readonly isAsExpected: boolean;
-}
+const ALL: readonly (readonly [name: string, defect: Defect])[] = [
+  [NO_DEFECT, { takesOut: [] }],
+  ...Object.entries(DEFECTS),
+];
 
 /**
- * Whether the simulation sees defects: `npm run mutants` builds in one after the other and runs the simulation on each, and the
+ * Whether the tests see defects: `npm run mutants` builds in one after the other and runs the simulation on each, and the
  * test that is named for it where no schedule shows it.
- * With a file name as argument, the table of what was found is written there.
+ * With a file name as argument, what was found is written there, and what was not run again stays; `--no-run` writes the tables anew
+ * from what stands there.
  */
 async function main(): Promise<void> {
-  const chosen = Object.entries({ [NO_DEFECT]: {}, ...DEFECTS }).filter(([name]) =>
-    name.includes(process.env.SIM_DEFECT ?? ""),
+  const [file] = process.argv.slice(2).filter((word) => word !== "--no-run");
+  const chosen = ALL.filter(
+    ([name]) => name.includes(process.env.SIM_DEFECT ?? "") && !process.argv.includes("--no-run"),
   );
-  const rows: Row[] = [];
-  const next = chosen.entries();
+  const found = chosen.length > 0 ? await huntAll(chosen) : new Map<string, Row>();
+  if (file === undefined) return;
+
+  const page = await readFile(file, "utf8");
+  const { date, commit } = originNow();
+  const before = readReport(page);
+  const isWhole = chosen.length === ALL.length;
+  const origin = isWhole
+    ? `${date}, commit ${commit}, seed ${seed}, at most ${runs} schedules for each.`
+    : before.origin;
+  // What was run alone says of which commit it is.
+  const more = [...found].map(([name, row]) => {
+    return [name, isWhole ? row : { ...row, schedules: `${row.schedules} (${commit})` }] as const;
+  });
+  await writeFile(file, withReport(page, reportOf(origin, new Map([...before.rows, ...more]))));
+}
+
+async function huntAll(chosen: typeof ALL): Promise<Map<string, Row>> {
+  const rows = new Map<string, Row>();
+  let expected = 0;
+  const next = chosen.values();
   const worker = async (_: unknown, index: number): Promise<void> => {
-    for (const [at, [name, defect]] of next) {
-      const row = rowOf(name, await findingOf(name, defect, join(COMPILED, `mutant-${index}`)));
-      rows[at] = row;
-      console.log(`${row.isAsExpected ? "ok    " : "WRONG "} ${name}: ${row.found} (${row.schedules})`);
+    for (const [name, defect] of next) {
+      const { invariant, test, runs: needed } = await findingOf(name, defect, join(COMPILED, `mutant-${index}`));
+      const what = invariant ?? test;
+      const isAsExpected = (what === undefined) === (name === NO_DEFECT);
+      if (isAsExpected) expected += 1;
+      const row = rowOf(name, what, test === undefined ? String(needed) : "–");
+      rows.set(name, row);
+      console.log(`${isAsExpected ? "ok    " : "WRONG "} ${name}: ${row.found} (${row.schedules})`);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  const expected = rows.filter(({ isAsExpected }) => isAsExpected).length;
-  console.log(`${expected} of ${rows.length} as expected`);
-  const [file] = process.argv.slice(2);
-  if (file !== undefined) await writeFile(file, withReport(await readFile(file, "utf8"), table(rows)));
-  if (expected < rows.length) process.exitCode = 1;
+  console.log(`${expected} of ${chosen.length} as expected`);
+  if (expected < chosen.length) process.exitCode = 1;
+  return rows;
 }
 
 async function findingOf(name: string, defect: Defect, folder: string): Promise<Finding> {
@@ -58,22 +76,6 @@ async function findingOf(name: string, defect: Defect, folder: string): Promise<
     if (failed !== undefined) return { ...finding, test: `${file}.test.ts: ${failed}` };
   }
   return finding;
-}
-
-function rowOf(name: string, { invariant, test, runs }: Finding): Row {
-  const found = invariant ?? test;
-  const isAsExpected = (found === undefined) === (name === NO_DEFECT);
-  const nothing = isAsExpected ? "nothing" : "**not found**";
-  return { name, found: found ?? nothing, schedules: test === undefined ? String(runs) : "–", isAsExpected };
-}
-
-function table(rows: readonly Row[]): string {
-  const { date, commit } = originNow();
-  return `${date}, commit ${commit}, seed ${seed}, at most ${runs} schedules for each.
-
-| defect | the invariant, or the test, that it broke | schedules needed |
-|---|---|---|
-${rows.map(({ name, found, schedules }) => `| ${name} | ${found} | ${schedules} |`).join("\n")}`;
 }
 
 main().catch((error: unknown) => {

@@ -2,8 +2,10 @@ import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
+import { SWITCHES } from "../../model/models.js";
 import { DEFECTS } from "./all-defects.js";
 import { COMPILED, compile, type Edited, withDefect, writeLibrary } from "./edited-source.js";
+import { pageRules, ruleNamed } from "./page-rules.js";
 
 describe("seeded defects", () => {
   it("apply to the source and compile", async () => {
@@ -38,5 +40,21 @@ describe("seeded defects", () => {
   it("name tests that exist", () => {
     const files = Object.values(DEFECTS).flatMap(({ test }) => test ?? []);
     expect(files.filter((file) => !existsSync(join(COMPILED, `__tests__/${file}.test.js`)))).toEqual([]);
+  });
+
+  it("and the switches of the model name rules that the pages state", () => {
+    const rules = pageRules();
+    expect(rules.length).toBeGreaterThan(200);
+    expect(new Set(rules.map(({ id }) => id)).size).toBe(rules.length);
+    const unnamed = [...Object.entries(DEFECTS), ...SWITCHES.map((off) => [off.name, off] as const)].flatMap(
+      ([name, { takesOut }]) => {
+        try {
+          return takesOut.map((reference) => ruleNamed(reference, rules)).length > 0 ? [] : `${name}: names no rule`;
+        } catch (error) {
+          return `${name}: ${error}`;
+        }
+      },
+    );
+    expect(unnamed).toEqual([]);
   });
 });

@@ -2,13 +2,18 @@ import type { Defects } from "./defect.js";
 
 /** Defects of who is believed, and of what counts as certain. */
 export const NETWORK_DEFECTS: Defects = {
-  "somebody else's reply is an answer": { "dynamodb/table-sign.ts": { "return !this.#isSigned;": "return true;" } },
+  "somebody else's reply is an answer": {
+    takesOut: ["trap 48", "protocol#requests-of-one-process: A reply without"],
+    "dynamodb/table-sign.ts": { "return !this.#isSigned;": "return true;" },
+  },
   "any success proves a grant": {
+    takesOut: ["trap 48", "protocol#requests-of-one-process: A reply without"],
     "dynamodb/table-sign.ts": {
       "get isEnough(): boolean { return this.#isSigned;": "get isEnough(): boolean { return true;",
     },
   },
   "a reply that cannot be read is final, and certain": {
+    takesOut: ["trap 50", "protocol#requests-of-one-process: A failure is certain"],
     "dynamodb/failures.ts": { "const isSilence = hasLeft === true && !answered;": "const isSilence = false;" },
   },
 };

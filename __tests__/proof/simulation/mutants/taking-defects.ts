@@ -3,16 +3,20 @@ import type { Defects } from "./defect.js";
 /** Defects of taking and holding. What each breaks is a sentence of docs/protocol.md. */
 export const TAKING_DEFECTS: Defects = {
   "a lease does not run while its host is suspended": {
+    takesOut: ["trap 16", "trap 22", "protocol#taking-over", "guarantees#one-holder"],
     "time/clock.ts": { "monotonic + suspended + missed": "monotonic" },
   },
   "what falls due in a suspend waits for its timer": {
+    takesOut: ["trap 16", "protocol#taking-over"],
     "session/agenda.ts": { "Math.min(leftMs, CHECK_EVERY_MS)": "leftMs" },
     test: "session/agenda",
   },
   "nobody checks the deadline": {
+    takesOut: ["trap 12", "trap 16", "protocol#losing"],
     "holding/term.ts": { "this.session.clock.atMost() >= this.deadline": "this.session.clock.atMost() >= Infinity" },
   },
   "a watcher counts on the lease's stopwatch": {
+    takesOut: ["trap 22", "protocol#taking-over"],
     "session/sightings.ts": {
       "since: this.#clock.atLeast()": "since: this.#clock.atMost()",
       "unchanged(at: Address, asOf: number = this.#clock.atLeast())":
@@ -23,6 +27,7 @@ export const TAKING_DEFECTS: Defects = {
     "taking/rows.ts": { "asOf: clock.atLeast()": "asOf: clock.atMost()" },
   },
   "a watcher waits for its own ttl and not the row's": {
+    takesOut: ["trap 8", "protocol#taking-over 2"],
     "taking/watch.ts": {
       "sightings.note(at, next)": "sightings.note(at, next && { ...next, ttlMs: target.settings.ttlMs })",
     },
@@ -31,51 +36,72 @@ export const TAKING_DEFECTS: Defects = {
     },
   },
   "the clock is a point": {
+    takesOut: ["protocol#time", "guarantees#clocks: tableClock()"],
     "time/table-clock.ts": {
       "return { earliest, latest };":
         "const point = (earliest + latest) / 2; return { earliest: point, latest: point };",
     },
   },
   "a write is sent on wide bounds": {
+    takesOut: ["trap 23", "trap 24", "protocol#time-first"],
     "time/table-clock.ts": {
       "return bounds !== undefined && bounds.latest - bounds.earliest <= CURRENT_WIDTH_MS;":
         "return bounds !== undefined;",
     },
   },
   "the earliest time follows a single reply that contradicts it": {
+    takesOut: ["trap 32", "protocol#wrong-dates: A reply that is ahead"],
     "time/table-clock.ts": {
       "this.#all = withOneMore(heard, { time: reply, agreedSince: now.atLeast, isConfirmed: false });":
         "this.#all = [{ time: reply, agreedSince: now.atLeast, isConfirmed: false }];",
     },
   },
   "a second reply confirms a time that contradicts another": {
+    takesOut: ["trap 32", "protocol#wrong-dates: A time counts alone"],
     "time/table-clock.ts": { "CONFIRM_MS = 60_000": "CONFIRM_MS = 0" },
   },
   "an own renewal on the row is not recognised": {
+    takesOut: ["trap 2", "protocol#keeping 2", "guarantees#networks-and-crashes: A lost reply"],
     "protocol/was-applied.ts": {
       '&& refusedBy?.expires === write.expires ? "yes" : "no"': '&& refusedBy?.expires === write.expires ? "no" : "no"',
     },
     "taking/row-writes.ts": { "if (!isStillHeldBy(lease.uuid, answer.row))": "if (true)" },
   },
   "a claim in flight is forgotten when its caller gives up": {
+    takesOut: [
+      "trap 17",
+      "protocol#taking 6",
+      "protocol#abandoned-claims: In the background",
+      "guarantees#networks-and-crashes: A wait leaves",
+    ],
     "taking/claim.ts": { "if (isDoubtful || copies.sent > 1)": "if (false)" },
   },
   "a call counts its own earlier claim as another's": {
+    takesOut: ["trap 36", "protocol#abandoned-claims: A call never"],
     "session/sightings.ts": { "this.#abandonedAttempt(uuid) !== undefined": "false" },
   },
   "what a call has seen is forgotten with what its process remembers": {
+    takesOut: ["protocol#taking-over", "guarantees#networks-and-crashes: A try is refused"],
     "session/sightings.ts": { "return new Sightings(this.#clock, { hints: this });": "return this;" },
   },
   "one refused copy counts as proof that no other is in flight": {
+    takesOut: [
+      "trap 38",
+      "protocol#abandoned-claims: In the background",
+      "guarantees#networks-and-crashes: A wait leaves",
+    ],
     "taking/claim.ts": { "if (copies.unanswered > 0 || outcome.retried)": "if (false)" },
   },
   "a lock is delivered to a caller that has gone": {
+    takesOut: ["trap 17", "protocol#taking 6"],
     "queues/sections.ts": { "if (call.isSettled)": "if (call.number < 0)" },
   },
   "a holder does not learn what the row remembers": {
+    takesOut: ["protocol#the-row: What a row remembers"],
     "taking/row-take.ts": { "memoryOf(row)": '"nothing"', "memoryOf(replaced)": '"nothing"' },
   },
   "data that the table refuses are sent until the lease ends": {
+    takesOut: ["protocol#keeping 5"],
     "taking/row-writes.ts": {
       "data === undefined ? { ...trying, worthRetrying: () => true } : trying":
         "{ ...trying, worthRetrying: () => true }",
@@ -83,18 +109,22 @@ export const TAKING_DEFECTS: Defects = {
     "holding/renewals.ts": { "(this.#session.clock.atMost() + deadline) / 2": "deadline" },
   },
   "a pause may be longer than what is left of a lease": {
+    takesOut: ["trap 51", "protocol#keeping 4", "guarantees#networks-and-crashes: A lock is kept"],
     "session/retry.ts": { "SHARE_OF_REST = 1 / 3": "SHARE_OF_REST = Infinity" },
     test: "behaviour/holding/last-second",
   },
   "an attempt may wait until a lease ends": {
+    takesOut: ["trap 51", "protocol#keeping 4", "guarantees#networks-and-crashes: A lock is kept"],
     "session/requests.ts": { "ATTEMPT_SHARE_OF_REST = 2 / 3": "ATTEMPT_SHARE_OF_REST = Infinity" },
     test: "behaviour/holding/last-second",
   },
   "a call waits for a read of the time however long that takes": {
+    takesOut: ["trap 23", "protocol#time-first"],
     "taking/known-time.ts": { "overdueAt: clock.atLeast() + patienceMs": "overdueAt: Infinity" },
     test: "behaviour/taking/known-time",
   },
   "a passed lease keeps its token": {
+    takesOut: ["protocol#releasing"],
     "holding/renewals.ts": { ' || (this.#usage === "used" && settings.fencing)': "" },
   },
 };

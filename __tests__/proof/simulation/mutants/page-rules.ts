@@ -1,0 +1,103 @@
+import { docsPages, type Page, withoutBlocks } from "../../../support/pages.js";
+
+/**
+ * A rule as a page states it. A defect names it by its id: `trap 11`, `protocol#keeping 3` for a numbered point,
+ * `protocol#late-copies: renewal` for any other point, by the words that it begins with, and `protocol#losing` for what the
+ * paragraphs of a section say.
+ */
+export interface PageRule {
+  readonly id: string;
+  /** Where it stands: `protocol.md#keeping`. */
+  readonly link: string;
+  readonly text: string;
+}
+
+/** The sections that state rules. Of other pages, it is what stands below "What is promised". */
+const SECTIONS: Readonly<Record<string, (anchor: string) => boolean>> = {
+  guarantees: (anchor) => ["one-holder", "networks-and-crashes", "clocks"].includes(anchor),
+  protocol: (anchor) => anchor !== "what-is-assumed",
+  "fair-queue": (anchor) => ["how-it-works", "what-order-means"].includes(anchor),
+  "fencing-and-guards": (anchor) => anchor === "what-a-guard-asks",
+  "leader-election": (anchor) => ["the-steps", "what-is-promised"].includes(anchor),
+  "several-locks": (anchor) => anchor === "the-set",
+};
+
+/** All rules, as the pages in docs/ say them. */
+export function pageRules(): readonly PageRule[] {
+  const rules = docsPages().flatMap((page) => sectionsOf(page).flatMap(rulesOf));
+  const first = ["trap", "guarantees", "protocol"];
+  const rank = ({ id }: PageRule): number => (first.findIndex((begin) => id.startsWith(begin)) + 4) % 4;
+  return rules.sort((one, other) => rank(one) - rank(other));
+}
+
+/** @throws unless the reference means exactly one rule. */
+export function ruleNamed(reference: string, rules: readonly PageRule[]): PageRule {
+  const begin = reference.includes(": ") ? reference : `${reference}\n`;
+  const [rule, ...more] = rules.filter(({ id }) => `${id}\n`.startsWith(begin));
+  if (rule === undefined) throw new Error(`No page has the rule "${reference}"`);
+  if (more.length > 0) throw new Error(`"${reference}" means ${more.length + 1} rules`);
+  return rule;
+}
+
+interface Section {
+  readonly page: string;
+  readonly anchor: string;
+  readonly text: string;
+}
+
+function sectionsOf(page: Page): Section[] {
+  const name = page.path.replaceAll(/^docs\/|\.md$/g, "");
+  const hasRules = SECTIONS[name] ?? ((anchor: string) => anchor === "what-is-promised");
+  const [, ...parts] = withoutBlocks(page).split(/^##+ /m);
+  return parts
+    .map((part) => {
+      const [heading = "", ...lines] = part.split("\n");
+      const anchor = heading
+        .toLowerCase()
+        .replaceAll(/[^\w -]/g, "")
+        .replaceAll(" ", "-");
+      return { page: name, anchor, text: lines.join("\n").replace(/^(?:- \*\*)?What is not\b.*/ms, "") };
+    })
+    .filter(({ anchor }) => hasRules(anchor));
+}
+
+function rulesOf({ page, anchor, text }: Section): PageRule[] {
+  const link = `${page}.md#${anchor}`;
+  const rows = text
+    .split("\n")
+    .filter((line) => /^\| (?!---)/.test(line))
+    .slice(1)
+    .map((line) => line.split("|").map(plain));
+  if (anchor === "the-traps") return rows.map(([, number, trap = ""]) => ({ id: `trap ${number}`, link, text: trap }));
+
+  const rule = (words: string, number?: string): PageRule => {
+    const which = number === undefined ? `: ${words}` : ` ${number}`;
+    return { id: `${page}#${anchor}${which}`, link, text: words };
+  };
+  const pieces = text
+    .replaceAll(/^\|.*\n/gm, "")
+    .split(/\n\n+|\n(?=- |\d+\. )/)
+    .filter((piece) => piece.trim() !== "");
+  // A paragraph that begins in bold is a point of its own.
+  const points = pieces.flatMap((piece) => {
+    const [, mark, number, words = ""] = /^\s*(- |(\d+)\. |(?=\*\*))(.*)$/s.exec(piece) ?? [];
+    return mark === undefined ? [] : [rule(plain(words), number)];
+  });
+  const paragraphs = pieces
+    .filter((piece) => !/^\s*(?:- |\d+\. |\*\*)/.test(piece))
+    // What leads over to a list says nothing.
+    .map((piece) => plain(piece).replace(/(?:^|(?<=\. ))[^.]*:$/, ""))
+    .join(" ")
+    .trim();
+  if (paragraphs !== "") return [{ id: `${page}#${anchor}`, link, text: paragraphs }, ...points];
+  return points.length > 0 ? points : rows.map(([, first = ""]) => rule(first));
+}
+
+/** Without the marks of Markdown. */
+function plain(markdown: string): string {
+  return markdown
+    .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replaceAll(/[*`]/g, "")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+}
