@@ -12,6 +12,12 @@ export class Coverage {
     return this.#counts.get(what)?.value ?? 0;
   }
 
+  /** Of all kinds of one thing: “losses” sums “losses: expired” and the like. */
+  sumOf(what: string): number {
+    const kinds = this.entries.filter(([name]) => name === what || name.startsWith(`${what}: `));
+    return kinds.reduce((sum, [, count]) => sum + count, 0);
+  }
+
   add(other: Coverage): void {
     for (const [what, { value }] of other.#counts) this.count(what, value);
   }

@@ -5,6 +5,7 @@ import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { Coverage } from "./coverage.js";
 import { explore, parseStart } from "./explore.js";
+import { figuresOf } from "./figures.js";
 import { dynamutex } from "./protocol.js";
 import { originNow, withReport } from "./report.js";
 
@@ -61,13 +62,15 @@ async function main(): Promise<void> {
     failed === 0
       ? "no violation"
       : `**a violation in ${failed} of ${parts.length} parts**, which ended there and do not count`;
-  const done = `${total.runs} schedules in ${seconds.toFixed(0)} s: ${(total.runs / seconds).toFixed(0)} a second, ${total.steps} steps, ${found}`;
-  console.log(`${done}\n${coverage}`);
+  const done = `${total.runs} schedules in ${seconds.toFixed(0)} s`;
+  const rates = `${(total.runs / seconds).toFixed(0)} a second, ${total.steps} steps`;
+  console.log(`${done}: ${rates}, ${found}\n${coverage}`);
   if (failed > 0) process.exitCode = 1;
   const [file] = process.argv.slice(2);
   if (file === undefined) return;
   const { date, commit } = originNow();
-  const report = `${date}, commit ${commit}, seeds ${seeds} with ${PART} schedules each: ${done}.\n\n\`\`\`\n${coverage}\n\`\`\``;
+  const head = `${date}, commit ${commit}, seeds ${seeds}: ${done}, ${found}.`;
+  const report = `${head}\n\n\`\`\`\n${figuresOf(coverage)}\n\`\`\``;
   await writeFile(file, withReport(await readFile(file, "utf8"), report));
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { explore, parseStart } from "./explore.js";
+import { FIGURES } from "./figures.js";
 import { dynamutex } from "./protocol.js";
 
 /**
@@ -116,13 +117,13 @@ const KEPT = [
   "22000119/777",
   "22000362/85",
   "22000377/894",
-  "23000099/119",
-  "23000233/408",
-  "23000264/572",
-  "23000490/560",
-  "24000058/138",
-  "24000102/747",
-  "24004398/210",
+  "23000099/119", // a candidate that stands again was no call that its process had under way
+  "23000233/408", // a call whose time is nearly over sends nothing more, and its claim goes at its end
+  "23000264/572", // a mark that is over before the release is answered keeps nobody back
+  "23000490/560", // with a server an hour behind, a mark that is over is found again
+  "24000058/138", // a try for a tick begins a turn of its own
+  "24000102/747", // a look of several pages shows the row as it was at its first
+  "24004398/210", // a row that was unlocked by force is watched anew
 ];
 
 describe("the protocol on virtual time", () => {
@@ -137,6 +138,7 @@ describe("the protocol on virtual time", () => {
       const { coverage } = await explore(dynamutex, start, runs);
       if (start.path !== undefined || runs < 1_000) return;
       expect(EXPECTED.filter((state) => coverage.of(state) === 0)).toEqual([]);
+      expect(FIGURES.filter((figure) => coverage.sumOf(figure) === 0)).toEqual([]);
     },
     // What a busy machine needs for the default length, and as much for each further one.
     Math.max(1, runs / 1_000) * 300_000,
