@@ -14,25 +14,23 @@ async function main(): Promise<void> {
   const explored = stages.map(({ stage, small, large }) => {
     const result = (MODEL_BOUNDS === "small" ? small : large)();
     tell(stage, result, "nothing");
-    const { states, transitions, depth, seconds } = result;
-    return `| ${stage} | ${states} | ${transitions} | ${depth} | ${seconds.toFixed(0)} | ${brokenIn(result, "nothing")} |`;
+    return { stage, ...result };
   });
   const all = MODEL_STAGE === undefined || MODEL_SWITCH !== undefined ? SWITCHES : [];
   const switches = all.filter(({ name }) => name.includes(MODEL_SWITCH ?? ""));
   const found = switches.map(({ name, stage, breaks, explore }) => {
     const result = explore();
     tell(`\n${name} (${stage})`, result, breaks);
-    const { states, violation } = result;
-    return `| ${name} | ${stage} | ${brokenIn(result, breaks)} | ${violation?.steps.length ?? ""} | ${states} |`;
+    return { name, broken: brokenIn(result, breaks) };
   });
   const [file] = process.argv.slice(2);
   if (file !== undefined) await writeFile(file, withReport(await readFile(file, "utf8"), report(explored, found)));
 }
 
-/** In bold where that was not to be expected. */
+/** Which promise, and whether that was not to be expected. */
 function brokenIn({ violation }: Explored, expected: string): string {
   const broken = violation?.broken ?? "nothing";
-  return broken === expected ? broken : `**${broken}**`;
+  return broken === expected ? broken : `NOT EXPECTED: ${broken}`;
 }
 
 function tell(what: string, { states, transitions, depth, seconds, violation }: Explored, expected: string): void {
@@ -45,18 +43,33 @@ function tell(what: string, { states, transitions, depth, seconds, violation }: 
   process.exitCode = 1;
 }
 
-function report(stages: readonly string[], switches: readonly string[]): string {
-  const { date, commit } = originNow();
-  return `${date}, commit ${commit}.
-
-| stage | states | transitions | depth | seconds | what breaks |
-|---|---|---|---|---|---|
-${stages.join("\n")}
-
-| the rule that is switched off | stage | what breaks | steps of the shortest trace | states until then |
-|---|---|---|---|---|
-${switches.join("\n")}
-`;
+interface ExploredStage extends Explored {
+  readonly stage: string;
 }
+
+interface RuleOff {
+  readonly name: string;
+  readonly broken: string;
+}
+
+function report(stages: readonly ExploredStage[], rules: readonly RuleOff[]): string {
+  const { date, commit } = originNow();
+  const seconds = stages.reduce((sum, stage) => sum + stage.seconds, 0);
+  const states = stages.map((stage) => {
+    const found = brokenIn(stage, "nothing");
+    return `${String(stage.states).padStart(9)}  ${stage.stage}${found === "nothing" ? "" : `, ${found}`}`;
+  });
+  const promises = [...new Set(rules.map(({ broken }) => broken))].map((promise) => {
+    const names = rules.filter(({ broken }) => broken === promise).map(({ name }) => `  ${name}`);
+    return `${promise}:\n${names.join("\n")}`;
+  });
+  const isWell = stages.every(({ violation }) => violation === undefined);
+  const head = `${date}, commit ${commit}: ${isWell ? "nothing breaks" : "**a promise is broken**"}, in ${seconds.toFixed(0)} s.`;
+  const parts = [head, blockOf(["   states  stage", ...states])];
+  if (rules.length > 0) parts.push("Each promise, and the rules without which it breaks:", blockOf(promises));
+  return parts.join("\n\n");
+}
+
+const blockOf = (lines: readonly string[]): string => `\`\`\`\n${lines.join("\n")}\n\`\`\``;
 
 await main();
