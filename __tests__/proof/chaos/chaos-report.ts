@@ -8,60 +8,54 @@ type Tally = Readonly<Record<string, number>>;
 
 export interface ChaosReport {
   /** What happened, by the titles that the figures are printed with. */
-  readonly figures: Readonly<Record<string, string | number | Tally>>;
+  readonly figures: Readonly<Record<string, number | Tally>>;
   /** What must not be: by the checker; and programs that crashed, hung, or did not get a lock that nobody held. */
   readonly violations: readonly string[];
 }
 
 /** All that is known of a run so far. */
 export function reportOn(run: {
-  readonly seed: number;
   readonly ms: number;
   readonly slots: readonly Slot[];
   readonly chaos: Chaos;
   readonly mischief: MischiefCounts;
   readonly violations: readonly string[];
 }): ChaosReport {
-  const { seed, ms, slots, chaos, mischief, violations } = run;
+  const { ms, slots, chaos, mischief, violations } = run;
   const messages = messagesOf(slots);
   const count = (kind: WorkerMessage["kind"]): number => ofKind(messages, kind).length;
-  const titles = slots.flatMap(({ group, hosts }) => hosts.map(({ messages }) => ({ ...group, messages })));
+  const groups = slots.flatMap(({ group, hosts }) => hosts.map(({ messages }) => ({ ...group, messages })));
   const handedOff = ofKind(messages, "handed off");
   const dead = new Set(handedOff.filter(({ dies }) => dies).map(({ section }) => section));
   const resumed = ofKind(messages, "tried token").filter(({ section }) => section !== undefined);
-  const done = titles.flatMap(({ title, names, messages }) =>
+  const done = groups.flatMap(({ tag, names, messages }) =>
     ofKind(messages, "left")
       .filter(({ lost }) => lost === undefined)
-      .map((section) => (section.names.length < names.length ? `one alone of ${title}` : title)),
+      .map((section) => (section.names.length < names.length ? `one of ${tag}` : tag)),
   );
   const figures: ChaosReport["figures"] = {
-    seed,
     seconds: Math.round(ms / 1_000),
-    "hosts started": slots.reduce((sum, { hosts }) => sum + hosts.length, 0),
-    "locks on the stage": [...new Set(slots.map(({ group }) => group.title))].join(", "),
     "sections done": tally(done),
-    "lines in the logs": tally(
-      titles.flatMap(({ title, messages }) => ofKind(messages, "acknowledged").map(() => title)),
-    ),
-    "sections that joined the row of another": ofKind(messages, "entered").filter(({ joined }) => joined).length,
+    "lines written": count("acknowledged"),
+    "sections that joined a row": ofKind(messages, "entered").filter(({ joined }) => joined).length,
     "locks handed off": handedOff.length,
-    "tokens resumed": tally(resumed.map(({ of }) => (dead.has(of) ? "from a process that was killed" : "from others"))),
-    "tokens refused": tally(ofKind(messages, "resume refused").map(({ because }) => because)),
+    "tokens resumed": tally(resumed.map(({ of }) => (dead.has(of) ? "of killed processes" : "of others"))),
+    "tokens refused": count("resume refused"),
     takeovers: tally(ofKind(messages, "acquired").map(({ takeover }) => takeover)),
-    "losses told": tally(ofKind(messages, "left").map(({ lost }) => lost)),
-    "calls that ended without the lock": tally(ofKind(messages, "without").map(({ because }) => because)),
-    "requests that met a fault": { ...chaos.injected },
-    "hosts killed (SIGKILL) and started again": mischief.hostKilled,
-    "hosts closed under load (SIGTERM) and started again": mischief.hostClosed,
-    "hosts suspended past a lease (SIGSTOP, SIGCONT)": mischief.hostSuspended,
-    "hosts cut off from the table": mischief.hostCutOff,
-    "times that all pooled connections of a host died": mischief.connectionsKilled,
-    "steps of a host's wrong clock": count("stepped"),
-    "engine killed (SIGKILL) and started again": mischief.engineKilled,
+    "losses told": ofKind(messages, "left").filter(({ lost }) => lost !== undefined).length,
+    "calls that ended without the lock": count("without"),
+    "requests that met a fault": Object.values(chaos.injected).reduce((sum, each) => sum + each, 0),
+    "hosts killed": mischief.hostKilled,
+    "hosts closed": mischief.hostClosed,
+    "hosts suspended": mischief.hostSuspended,
+    "hosts cut off": mischief.hostCutOff,
+    "hosts whose connections died": mischief.connectionsKilled,
+    "steps of wrong clocks": count("stepped"),
+    "engine killed": mischief.engineKilled,
     "seconds without an engine": Math.round(mischief.engineDownMs / 1_000),
     "guarded lines sent after the unlock": tally(ofKind(messages, "late outcome").map(({ outcome }) => outcome)),
     "guarded lines refused within a section": count("refused"),
-    "late writes met, without a guard": count("late write"),
+    "late writes without a guard": count("late write"),
     violations: violations.length,
   };
   return { figures, violations };
@@ -75,14 +69,14 @@ export function figureOf({ figures }: ChaosReport, title: string, part?: string)
   return part === undefined ? Object.values(figure).reduce((sum, each) => sum + each, 0) : (figure[part] ?? 0);
 }
 
-/** The report as a Markdown table. */
-export function tableOf(report: ChaosReport): string {
-  const rows = Object.entries(report.figures).map(([title, figure]) => {
+/** The figures as lines of text. */
+export function textOf(report: ChaosReport): string {
+  const lines = Object.entries(report.figures).map(([title, figure]) => {
     const parts = typeof figure === "object" ? Object.entries(figure).map(([part, count]) => `${part} ${count}`) : [];
     const named = parts.length === 0 ? "" : ` (${parts.join(", ")})`;
-    return `| ${title} | ${typeof figure === "string" ? figure : figureOf(report, title)}${named} |`;
+    return `${String(figureOf(report, title)).padStart(7)}  ${title}${named}`;
   });
-  return ["| figure | |", "|---|---|", ...rows].join("\n");
+  return lines.join("\n");
 }
 
 /** How often each occurs; undefined is nothing. */

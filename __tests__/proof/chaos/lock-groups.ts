@@ -6,8 +6,7 @@ export const TTL_MS = 1_500;
 
 /** Locks that some of the hosts share, and how these use them. */
 export interface LockGroup {
-  readonly title: string;
-  /** The beginning of its hosts' names. */
+  /** The beginning of its hosts' names, and what its figures are printed with. */
   readonly tag: string;
   /** Of one lock, or of several that are taken as a set or one alone. Each has a log of its own. */
   readonly names: readonly string[];
@@ -25,7 +24,6 @@ export interface LockGroup {
 /** All that a run has on its stage. */
 export const LOCK_GROUPS: readonly LockGroup[] = [
   {
-    title: "by the table's clock",
     tag: "table",
     names: ["by the table's clock"],
     kind: "mutex",
@@ -34,7 +32,6 @@ export const LOCK_GROUPS: readonly LockGroup[] = [
     loops: 1,
   },
   {
-    title: "by watching alone",
     tag: "own",
     names: ["by watching alone"],
     kind: "mutex",
@@ -43,7 +40,6 @@ export const LOCK_GROUPS: readonly LockGroup[] = [
     loops: 1,
   },
   {
-    title: "fenced and guarded",
     tag: "guarded",
     names: ["fenced and guarded"],
     kind: "mutex",
@@ -53,7 +49,6 @@ export const LOCK_GROUPS: readonly LockGroup[] = [
     handsOff: true,
   },
   {
-    title: "fair",
     tag: "fair",
     names: ["fair"],
     kind: "mutex",
@@ -62,7 +57,6 @@ export const LOCK_GROUPS: readonly LockGroup[] = [
     loops: 1,
   },
   {
-    title: "sets",
     tag: "sets",
     names: ["one of a set", "other of a set"],
     kind: "mutex",
@@ -71,7 +65,6 @@ export const LOCK_GROUPS: readonly LockGroup[] = [
     loops: 1,
   },
   {
-    title: `semaphore of ${PERMITS}`,
     tag: "semaphore",
     names: ["semaphore"],
     kind: "semaphore",
@@ -81,7 +74,6 @@ export const LOCK_GROUPS: readonly LockGroup[] = [
     handsOff: true,
   },
   {
-    title: "shared mutex",
     tag: "shared",
     names: ["shared mutex"],
     kind: "shared mutex",

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { figureOf, tableOf } from "./chaos-report.js";
+import { figureOf, textOf } from "./chaos-report.js";
 import { DEFECTS, type Defect } from "./defects.js";
 import { startEngine } from "./engine.js";
 import { LOCK_GROUPS } from "./lock-groups.js";
@@ -45,7 +45,7 @@ async function main(broken: Defect | undefined): Promise<number> {
     file: values.history,
     onProgress: (soFar) => console.log(PROGRESS.map((title) => `${figureOf(soFar, title)} ${title}`).join(", ")),
   });
-  console.log(`\n${tableOf(report)}\n`);
+  console.log(`\n${textOf(report)}\n`);
   for (const violation of report.violations.slice(0, 50)) console.error(violation);
   return report.violations.length === 0 ? 0 : 1;
 }

@@ -25,7 +25,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const mischief: MischiefCounts = { ...hosts, engineKilled: 0, engineDownMs: 0 };
   const startedAt = performance.now();
   const report = (violations: readonly string[] = []): ChaosReport =>
-    reportOn({ seed, slots: stage.slots, chaos, mischief, ms: performance.now() - startedAt, violations });
+    reportOn({ slots: stage.slots, chaos, mischief, ms: performance.now() - startedAt, violations });
 
   const stopping = new AbortController();
   // Each kind of mischief waits with it.
