@@ -12,7 +12,7 @@ import { actionOf } from "./compile.js";
 import { bytesOf, checkResult, marshalledData } from "./data.js";
 import { admitItems, documentGuard } from "./guards.js";
 import { RenewalBatches } from "./renewal-batches.js";
-import { notShown, type TableSign } from "./table-sign.js";
+import { notShown, stillInDoubt, type TableSign } from "./table-sign.js";
 
 /** What every store does in the same way, on DynamoDB and in memory: guards, data, and how single writes are sent. */
 export abstract class RowStore {
@@ -53,6 +53,8 @@ export abstract class RowStore {
     const data = write.kind !== "put-result" && "data" in write ? write.data : undefined;
     if (data !== undefined) this.#renewals.note(write.at, bytesOf(data));
     const outcome = await this.writeOne(write, signal);
+    // A grant whose first copy lost its reply is known by the refusal of its second.
+    if (outcome.kind === "refused" && grants(write)) this.#learn(write, outcome.row);
     const again = outcome.kind === "refused" ? vacateKept(write, outcome.row) : undefined;
     return again === undefined ? outcome : await this.writeOne(again, signal);
   }
@@ -72,10 +74,17 @@ export abstract class RowStore {
   }
 
   async #rowAfter({ at, uuid }: Grant, signal: AbortSignal): Promise<Row> {
-    const row = await this.read(at, { consistent: true }, signal);
+    const row = await this.read(at, { consistent: true }, signal).catch((error: unknown) => {
+      throw stillInDoubt(error);
+    });
     if (row === undefined) throw notShown(this.layout.tableName, this.sign.isKnown);
-    if (isStillHeldBy(uuid, row)) this.sign.prove();
+    this.#learn({ uuid }, row);
     return row;
+  }
+
+  /** Nobody but the table knows the uuid of a grant. */
+  #learn({ uuid }: Pick<Grant, "uuid">, row: Row | undefined): void {
+    if (isStillHeldBy(uuid, row)) this.sign.prove();
   }
 
   admit(data: LockData | undefined): void {

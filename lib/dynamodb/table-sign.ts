@@ -65,3 +65,10 @@ export function notShown(tableName: string, isKnown: boolean): LockStoreError {
     { transient: isKnown, answered: false, retried: true },
   );
 }
+
+/** The error for a grant whose row could not be read: what the table has said to the read is no answer to the grant. */
+export function stillInDoubt(error: unknown): unknown {
+  if (!(error instanceof LockStoreError)) return error;
+  const { message, transient, throttled } = error;
+  return new LockStoreError(message, { transient, throttled, answered: false, retried: true, cause: error });
+}

@@ -3,11 +3,11 @@ import { describe, expect, test } from "@jest/globals";
 import { type Lock, type LockTable, systemClock } from "../../../lib/index.js";
 import { hear } from "../../support/diagnostics.js";
 import { withBody } from "../../support/fault-proxy/reply.js";
-import { cutReply, type Fault, rewriteReply, type Strange, stranger } from "../../support/fault-proxy.js";
+import { cutReply, type Fault, resetAfter, rewriteReply, type Strange, stranger } from "../../support/fault-proxy.js";
 import { IS_FULL } from "../../support/full.js";
 import { leakOn } from "../../support/listeners.js";
 import { ManualTime } from "../../support/manual-time.js";
-import { QueueRows } from "../../support/queue.js";
+import { isEnqueue, QueueRows } from "../../support/queue.js";
 import { rowOf, useScene } from "../../support/scene.js";
 
 const scene = useScene();
@@ -257,6 +257,19 @@ describe("a table whose replies have no sign", () => {
     await using second = await mutex.lock();
     expect(second.fencingToken).toBe((first.fencingToken ?? 0n) + 1n);
     expect(await scene.row()).toMatchObject({ uuid: second.uuid });
+  });
+
+  test("is known by a place in a fair queue whose grant lost its reply, and is looked at as any other from then on", async () => {
+    await scene.put(rowOf());
+    const put = scene.proxy.on(isEnqueue, resetAfter());
+    scene.proxy.on(() => true, unsigned(), FOREVER);
+    const settings = { fair: true, poll: { minMs: 20, maxMs: 50 } };
+    const calling = scene.host({ clock: systemClock() }).mutex(scene.name, settings).lock();
+    await put.done;
+    await scene.proxy.until((requests) => requests.filter(isEnqueue).length === 2);
+    await new QueueRows(scene).remove("lock");
+    await using lock = await calling;
+    expect(await scene.row()).toMatchObject({ uuid: lock.uuid });
   });
 
   test("a stranger's success is no take, because the row does not show it", async () => {
