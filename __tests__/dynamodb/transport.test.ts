@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { DynamoDBClient, type DynamoDBClientConfig, type GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { beforeAll, describe, expect, it } from "@jest/globals";
 import { defaultClient } from "../../lib/dynamodb/default-client.js";
@@ -223,6 +224,20 @@ describe.each<readonly [string, (network: Network) => DynamoDBClient]>([
       .send(getItem(), fresh())
       .catch(() => undefined);
     expect(log).toEqual(expected);
+  });
+
+  it("trap 48: a success without the sign is no answer if another reply has had it before its body came", async () => {
+    const body = new Readable({ read: () => undefined });
+    const replies = [{ statusCode: 200, headers: {}, body }, response(200, "{}", TABLE)];
+    const asked: number[] = [];
+    const transport = transportOn(make(() => replies[asked.push(0) - 1]));
+    const stranger = transport.send(["PutItem", { TableName: "locks", Item: Key }], fresh());
+    const said = expect(stranger).rejects.toThrow("not as DynamoDB does");
+    while (asked.length < 1) await new Promise(setImmediate);
+    const reply = await transport.send(getItem(), fresh());
+    body.push(null);
+    await said;
+    expect(transport.believes(reply)).toBe(true);
   });
 });
 

@@ -16,6 +16,8 @@ export interface RequestContext {
   readonly judge: (hasSign: boolean, status: number | undefined) => LockStoreError | undefined;
   /** What {@link listen} has returned for the attempt that left last. */
   heard?: Heard;
+  /** Whether the last reply has the sign of a table; undefined while our middleware has seen none. */
+  isSigned?: boolean;
   /** Whether a reply has told the time. */
   isTold: boolean;
   /** How many attempts have left, as far as the client lets us see them. */

@@ -82,6 +82,8 @@ export class Transport {
   readonly #clock: Clock;
   /** Whether requests reach our middleware. Those of a test's mock never do. */
   #isSeen: boolean;
+  /** Successes that prove by themselves that their requests have reached the table. */
+  readonly #proofs = new WeakSet<NonNullable<Reply>>();
 
   constructor(client: DynamoDBClient, layout: TableLayout, clock: Clock) {
     this.#client = client;
@@ -106,6 +108,8 @@ export class Transport {
       if (this.#isPlain(error, context)) throw error;
       throw await this.#failure(error, request, signal, this.#progressOf(context));
     }
+    this.#judgeAgain(context);
+    if (reply !== undefined && context.isSigned) this.#proofs.add(reply);
     // Only a success of the table's proves that its replies tell no time: then the clock falls back to that of the host.
     if (!context.isTold && this.believes(reply)) (context.heard ?? context.listen())?.(undefined);
     return reply;
@@ -121,7 +125,9 @@ export class Transport {
   async sendCommand(command: AnyCommand, action: string, signal: AbortSignal): Promise<unknown> {
     const context = this.#contextFor(signal, undefined);
     try {
-      return await sendThrough(this.#client, command, context);
+      const reply = await sendThrough(this.#client, command, context);
+      this.#judgeAgain(context);
+      return reply;
     } catch (error) {
       if (this.#isPlain(error, context)) throw error;
       throw storeFailure(error, { action, tableName: this.#layout.tableName, ...this.#progressOf(context) });
@@ -133,7 +139,7 @@ export class Transport {
    * a test's mock, and is believed, unless its replies show that they came over a network and not from DynamoDB.
    */
   believes(reply: Reply): boolean {
-    if (this.#isSeen) return this.sign.isEnough;
+    if (this.#isSeen) return reply !== undefined && this.#proofs.has(reply);
     const { httpStatusCode, requestId } = reply?.$metadata ?? {};
     return httpStatusCode === undefined || requestId !== undefined;
   }
@@ -181,9 +187,19 @@ export class Transport {
     const listen = (): Heard => clock?.listen?.();
     const judge = (hasSign: boolean, status: number | undefined): LockStoreError | undefined => {
       this.#isSeen = true;
+      context.isSigned = hasSign;
       return this.sign.admits(hasSign) ? undefined : notTheTables(this.#layout.tableName, status);
     };
-    return { signal, listen, judge, isTold: false, attempts: 0 };
+    const context: RequestContext = { signal, listen, judge, isTold: false, attempts: 0 };
+    return context;
+  }
+
+  /**
+   * Judges a reply once its body has come as well: meanwhile another reply may have shown that those of the table have a sign.
+   * @throws {@link LockStoreError} for one that is not the table's.
+   */
+  #judgeAgain({ isSigned }: RequestContext): void {
+    if (isSigned === false && !this.sign.admits(false)) throw notTheTables(this.#layout.tableName, undefined);
   }
 
   /**
