@@ -21,13 +21,17 @@ interface Try {
 export class FreeRowJudge extends Watcher {
   /** Since when each row is free; undefined while it is taken. One that is not here was never there. */
   readonly #freeSince = new Map<string, number | undefined>();
-  /** When each process last sent anything about a row, by name. */
+  /** When each process last asked for a lock or sent anything about its row, by name. */
   readonly #sentAt = new Map<Process, Map<string, number>>();
   readonly #tries = new Set<Try>();
 
   sent(process: Process, message: Message): void {
-    const sentAt = entryOf(this.#sentAt, process, () => new Map<string, number>());
-    for (const name of namesOf(message)) sentAt.set(name, this.now);
+    for (const name of namesOf(message)) this.asks(process, name);
+  }
+
+  /** A call of a process begins: a try behind it is told that the lock is held, because that call takes it. */
+  asks(process: Process, name: string): void {
+    entryOf(this.#sentAt, process, () => new Map<string, number>()).set(name, this.now);
   }
 
   arrived({ at, after, hasChanged }: Change): void {

@@ -67,6 +67,7 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
   // A flight looks for a result before it stands in line, and may lead it for others of its process.
   const isInLine = waits && step.kind !== "flight";
   const askedAt = stage.now();
+  stage.judge.freeRows.asks(stage.process, asking.key);
   const asked = {
     asking: { ...asking, weight },
     handOverMs: stage.handOverMs(asking),
