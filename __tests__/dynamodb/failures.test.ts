@@ -257,7 +257,8 @@ describe("what somebody has to put right", () => {
     const failure = await takeFailure(testClient(), { tableName });
     expect(failure).toMatchObject({ transient: false, answered: true, cause: { name: "ResourceNotFoundException" } });
     expect(failure.message).toContain(`table ${tableName} does not exist in region us-east-1`);
-    expect(failure.message).toContain("`await locks.create()` creates it, and so does `npx dynamutex create-table`");
+    const command = `npx dynamutex create-table --table ${tableName}`;
+    expect(failure.message).toContain(`\`await locks.create()\` creates it, and so does \`${command}\``);
   });
 
   test("a table with other keys: how they differ", async () => {

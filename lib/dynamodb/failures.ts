@@ -73,7 +73,7 @@ const FOREIGN_REALM = "AWS SDK error wrapper for ";
 const REMEDIES: Readonly<Record<string, (context: RequestContext) => string>> = {
   ResourceNotFound: ({ tableName, region }) =>
     `table ${tableName} does not exist${region === undefined ? "" : ` in region ${region}`} for these credentials: ` +
-    "`await locks.create()` creates it, and so does `npx dynamutex create-table`, which prints a template with --print",
+    `\`await locks.create()\` creates it, and so does \`npx dynamutex create-table --table ${tableName}\`, which prints a template with --print`,
   AccessDenied: ({ action, tableName }) => missingPermission(action, tableName),
   CredentialsProvider: () =>
     "the AWS SDK found no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or AWS_PROFILE, give the " +

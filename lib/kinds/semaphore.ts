@@ -1,10 +1,9 @@
-import { publish } from "../diagnostics.js";
 import { PERMITS, permitAt, permitOf, SEMAPHORE_QUEUE } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import { BoundedMap } from "../session/bounded-map.js";
-import { rowsOf, type Session } from "../session/session.js";
+import { rowsOf } from "../session/session.js";
 import type { RangeQuery } from "../store.js";
-import { type Claimed, claimBy, looksFree, type RowsInTheWay, type Seeing } from "../taking/claim.js";
+import { type Claimed, claimBy, looksFree, type RowsInTheWay } from "../taking/claim.js";
 import { Polling } from "../taking/polling.js";
 import { joined, type RowLease, type Target } from "../taking/row-lease.js";
 import type { InTheWay } from "../taking/row-take.js";
@@ -12,7 +11,8 @@ import { pagesOf } from "../taking/rows.js";
 import { SetTake } from "../taking/set-take.js";
 import type { Wait } from "../taking/wait.js";
 import { type Blocked, isMarked, isMarkedFor, mark, untilFree } from "../taking/watch.js";
-import { Kind, newest, OwnLease, type QueueRules, type Resource, type ResourceClaim, takeRow } from "./kind.js";
+import { Kind, OwnLease, type QueueRules, type Resource, type ResourceClaim, takeRow } from "./kind.js";
+import { freePermits, heldOf, newestOf, numbersTo, ownRows, permitTarget } from "./permits.js";
 
 /** How many of the permits that a look has shown as free are tried before the look counts as outdated. */
 const MOST_TRIES = 3;
@@ -270,43 +270,7 @@ function outlastsPause({ settings }: Resource, { remainingMs }: Wait): boolean {
   return remainingMs > 2 * settings.poll.maxMs;
 }
 
-/** The rows that a claim made now would not take. */
-function heldAmong(seeing: Seeing, settings: Resource["settings"], rows: readonly Row[]): readonly Row[] {
-  return rows.filter((row) => !looksFree(seeing, { at: row, settings }, row));
-}
-
-/** The permits that a claim made now would take, in order. */
-function freePermits(seeing: Seeing, { settings, permits }: Resource, rows: readonly Row[]): number[] {
-  const taken = new Set(heldAmong(seeing, settings, rows).map(({ sort }) => permitOf(sort)));
-  return numbersTo(permits).filter((permit) => !taken.has(permit));
-}
-
-/** The held permits, the newest first. */
-function heldOf(seeing: Seeing, resource: Resource, rows: readonly Row[]): readonly InTheWay[] {
-  const inOrder = heldAmong(seeing, resource.settings, rows).toSorted((one, other) => other.acquired - one.acquired);
-  return inOrder.map((row) => ({ target: permitTarget(resource, permitOf(row.sort) ?? 0), row }));
-}
-
 const isNotEmpty = (inTheWay: readonly InTheWay[]): inTheWay is RowsInTheWay => inTheWay.length > 0;
-
-/** The rows of the permits that this caller knows of. Reports once if a holder knows of another number of permits. */
-function ownRows(session: Session, { name, permits }: Resource, rows: readonly Row[]): readonly Row[] {
-  const other = rows.find((row) => row.permits !== undefined && row.permits !== permits);
-  if (other?.permits !== undefined && session.isNews(`${permits}/${other.permits}/${name}`))
-    publish("dynamutex:permits-differ", { name, permits, others: other.permits, owner: other.owner });
-  return rows.filter(({ sort }) => (permitOf(sort) ?? permits) < permits);
-}
-
-function newestOf(resource: Resource, rows: readonly Row[]): InTheWay | undefined {
-  const row = newest(rows);
-  return row && { target: permitTarget(resource, permitOf(row.sort) ?? 0), row };
-}
-
-function permitTarget({ name, settings, permits }: Resource, permit: number): Target {
-  return { at: permitAt(name, permit), settings, permits };
-}
-
-const numbersTo = (end: number): number[] => Array.from({ length: end }, (_, index) => index);
 
 /** All of the values in order, from a random one on, with those before it at the end. */
 function fromAnywhere<Value>(values: readonly Value[], random: () => number): Value[] {

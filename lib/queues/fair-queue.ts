@@ -1,6 +1,6 @@
 import { newest, type OwnLease, type Resource, resourceKey } from "../kinds/kind.js";
 import type { Row } from "../protocol/row.js";
-import { onAbort } from "../session/abort-listening.js";
+import { awaitShared } from "../session/abort-listening.js";
 import { BoundedMap } from "../session/bounded-map.js";
 import { firstTimeoutMs, sendOnce } from "../session/requests.js";
 import { isTransient, LONGEST_PAUSE_MS } from "../session/retry.js";
@@ -94,7 +94,7 @@ export class FairQueue {
       if (line.admission.upTo > 0) await this.#session.clock.sleep(0, wait.endSignal);
       try {
         await awaitShared(
-          wait,
+          wait.endSignal,
           wait.call.inContext(() => line.draw()),
         );
         this.drawForUnserved(line);
@@ -237,7 +237,6 @@ export class FairQueue {
     const { poll } = resource.settings;
     const session = this.#session;
     const { clock } = session;
-    const pause = (ms: number): Promise<void> => wait.pause(Math.max(1, ms));
     // A look from just before the place was drawn tells how far the place is from the front.
     const { seen } = line;
     const isRecent = seen !== undefined && clock.atMost() - seen.sentAt < SEEN_LASTS_MS;
@@ -258,7 +257,7 @@ export class FairQueue {
         const row = newest(gate);
         if (row !== undefined) wait.saw(row);
         line.blocked = undefined;
-        await pause(line.pause(wait, look, place.ticket, ahead));
+        await wait.pause(Math.max(1, line.pause(wait, look, place.ticket, ahead)));
         continue;
       }
       if (look.isConsistent && !look.places.some(({ uuid }) => uuid === place.uuid)) {
@@ -268,7 +267,8 @@ export class FairQueue {
       if (room < weight) {
         const ms = line.pace.next(poll);
         await this.#markWhenBlocked(line, wait, gate);
-        await pause(Math.min(ms, ...gate.map((row) => untilFree(session, wait, { ...resource, at: row }, row))));
+        const free = gate.map((row) => untilFree(session, wait, { ...resource, at: row }, row));
+        await wait.pause(Math.max(1, Math.min(ms, ...free)));
         // If the next look is soon, it is consistent: a claim may then follow it directly.
         isConsistent = ms < poll.maxMs / 2;
         continue;
@@ -326,14 +326,6 @@ export class FairQueue {
     wait.endSignal.throwIfAborted();
     if (!isTransient(error) || this.#session.clock.atMost() >= wait.until()) throw error;
   }
-}
-
-/** Waits for a promise that other callers of this process await as well. @throws what ended this wait. */
-async function awaitShared<T>({ endSignal }: Wait, shared: Promise<T>): Promise<T> {
-  return await new Promise<T>((resolve, reject) => {
-    const stop = onAbort(endSignal, () => reject(endSignal.reason));
-    shared.finally(stop).then(resolve, reject);
-  });
 }
 
 /**

@@ -39,6 +39,14 @@ export function follow(followed: readonly (AbortSignal | undefined)[], abort: (r
   };
 }
 
+/** Waits for a promise that others await as well. @throws the reason of the signal, if that aborts first. */
+export async function awaitShared<T>(endSignal: AbortSignal, shared: Promise<T>): Promise<T> {
+  return await new Promise<T>((resolve, reject) => {
+    const stop = onAbort(endSignal, () => reject(endSignal.reason));
+    shared.finally(stop).then(resolve, reject);
+  });
+}
+
 function startListening(signal: AbortSignal): Listening {
   const listeners = new Set<() => void>();
   const abort = (): void => {

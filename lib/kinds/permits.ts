@@ -1,0 +1,51 @@
+import { publish } from "../diagnostics.js";
+import { permitAt, permitOf } from "../protocol/addresses.js";
+import type { Row } from "../protocol/row.js";
+import type { Session } from "../session/session.js";
+import { looksFree, type Seeing } from "../taking/claim.js";
+import type { Target } from "../taking/row-lease.js";
+import type { InTheWay } from "../taking/row-take.js";
+import { newest, type Resource } from "./kind.js";
+
+/** The numbers of a semaphore's permits, in order. */
+export const numbersTo = (end: number): number[] => Array.from({ length: end }, (_, index) => index);
+
+/** What to take for one permit. */
+export function permitTarget({ name, settings, permits }: Resource, permit: number): Target {
+  return { at: permitAt(name, permit), settings, permits };
+}
+
+/** The rows of the permits that this caller knows of. Reports once if a holder knows of another number of permits. */
+export function ownRows(session: Session, { name, permits }: Resource, rows: readonly Row[]): readonly Row[] {
+  const other = rows.find((row) => row.permits !== undefined && row.permits !== permits);
+  if (other?.permits !== undefined && session.isNews(`${permits}/${other.permits}/${name}`))
+    publish("dynamutex:permits-differ", { name, permits, others: other.permits, owner: other.owner });
+  return rows.filter(({ sort }) => (permitOf(sort) ?? permits) < permits);
+}
+
+/** The permits that a claim made now would take, in order. */
+export function freePermits(seeing: Seeing, { settings, permits }: Resource, rows: readonly Row[]): number[] {
+  const taken = new Set(heldAmong(seeing, settings, rows).map(({ sort }) => permitOf(sort)));
+  return numbersTo(permits).filter((permit) => !taken.has(permit));
+}
+
+/** The held permits, the newest first. */
+export function heldOf(seeing: Seeing, resource: Resource, rows: readonly Row[]): readonly InTheWay[] {
+  const inOrder = heldAmong(seeing, resource.settings, rows).toSorted((one, other) => other.acquired - one.acquired);
+  return inOrder.map((row) => inTheWayAt(resource, row));
+}
+
+/** The permit that was taken last, held or not. */
+export function newestOf(resource: Resource, rows: readonly Row[]): InTheWay | undefined {
+  const row = newest(rows);
+  return row && inTheWayAt(resource, row);
+}
+
+/** The rows that a claim made now would not take. */
+function heldAmong(seeing: Seeing, settings: Resource["settings"], rows: readonly Row[]): readonly Row[] {
+  return rows.filter((row) => !looksFree(seeing, { at: row, settings }, row));
+}
+
+function inTheWayAt(resource: Resource, row: Row): InTheWay {
+  return { target: permitTarget(resource, permitOf(row.sort) ?? 0), row };
+}
