@@ -11,7 +11,7 @@ export const KIND_DEFECTS: Defects = {
   },
   "a caller takes a permit beyond its number": {
     takesOut: ["protocol#semaphores", "semaphores#what-is-promised: At most permits"],
-    "kinds/semaphore.ts": { "Array.from({ length: end }": "Array.from({ length: end + 1 }" },
+    "kinds/permits.ts": { "Array.from({ length: end }": "Array.from({ length: end + 1 }" },
   },
   "a reader is let in while a writer has its row": {
     takesOut: ["protocol#shared-mutexes 1", "shared-mutexes#what-is-promised: No section"],
