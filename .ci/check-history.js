@@ -3,7 +3,7 @@
  * the library, and none with the run that wrote the file. Each rule is sound: what it reports has happened. docs/chaos.md has the rules.
  *
  * One event a line, as JSON, with the `log` that it is about. Times are milliseconds of the machine's stopwatch. The name of a
- * section begins with what it holds, if that is not the whole lock: `permit 2: …`, `shared: …` or `exclusive: …`.
+ * section begins with what it holds, if that is not the whole lock: `permit 2: …`, `permits 0+2: …`, `shared: …` or `exclusive: …`.
  *
  * - `line`: a line that is in the log at the end: its `place`, `section`, its number in the section (`step`), the line `after`
  *   which it was written, and the times right before and after the check that let it pass (`checkedFrom`, `checkedTo`). Guarded
@@ -24,10 +24,14 @@ const idOf = ({ section, step }) => `${section}#${step}`;
 const holding = (section) => (section.includes(": ") ? section.split(": ")[0] : "exclusive");
 const isExclusive = ({ section }) => holding(section) === "exclusive";
 
+/** The permits that a section holds. */
+const permitsOf = (section) => (/^permits? ([\d+]+)$/.exec(holding(section))?.[1] ?? "").split("+").filter(Boolean);
+
 /** Whether two sections may hold their parts of one lock at the same time. */
 function mayMeet(one, other) {
   const [first, second] = [holding(one), holding(other)];
-  return first !== "exclusive" && second !== "exclusive" && (first === "shared" || first !== second);
+  if (first === "exclusive" || second === "exclusive") return false;
+  return first === "shared" || !permitsOf(one).some((permit) => permitsOf(other).includes(permit));
 }
 
 export function violationsIn(events) {
@@ -137,8 +141,9 @@ function crowded(lines, say) {
 }
 
 function crowd(sections, where, say) {
-  const holders = sections.filter(({ section }) => holding(section).startsWith("permit"));
-  if (holders.length > PERMITS) say("crowded", `${holders.map(({ section }) => section).join(", ")}, ${where}`);
+  const holders = sections.filter(({ section }) => permitsOf(section).length > 0);
+  if (holders.flatMap(({ section }) => permitsOf(section)).length > PERMITS)
+    say("crowded", `${holders.map(({ section }) => section).join(", ")}, ${where}`);
 }
 
 /** A guarded line that was sent when a section that its own must not meet had begun after the last check of its own. */

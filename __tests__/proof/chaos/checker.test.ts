@@ -69,6 +69,7 @@ const sentAfterRelease = (section: string, step: number): Event => ({ event: "se
 const tried = (of: string, at: number, section?: string): Event => ({ event: "tried token", of, at, section });
 
 const [P0, Q0, P1, P2, P3] = ["permit 0: a", "permit 0: b", "permit 1: c", "permit 2: d", "permit 3: e"] as const;
+const [P01, P12, P23] = ["permits 0+1: f", "permits 1+2: g", "permits 2+3: h"] as const;
 const [R, S, T, W, V] = ["shared: r", "shared: s", "shared: t", "exclusive: w", "exclusive: v"] as const;
 
 const handedOff: Event = { event: "handed off", section: P0, from: 2, until: 9 };
@@ -157,6 +158,8 @@ describe("of a semaphore and a shared mutex", () => {
     ["three permits at a time", written(P0, P1, P2, P1, P2, P0)],
     ["the next permit, when one has gone", written(P0, P1, P2, P0, Q0, P1, P2, Q0)],
     ["beliefs in different permits at one instant", together(P0, P1, P2)],
+    ["two permits beside the third", together(P01, P2)],
+    ["two permits, one after the other", written(P01, P01, P12, P12)],
     ["those of the shared side together", written(R, S, R, S)],
     ["a writer before and after them", written(W, W, R, S, R, S, V, V)],
   ])("it lets pass: %s", judges);
@@ -164,6 +167,8 @@ describe("of a semaphore and a shared mutex", () => {
   test.each<Row>([
     ["four permits, by the order", written(P0, P1, P2, P3, P0, P1, P2), "crowded", "crowded"],
     ["four permits, by the time", together(P0, P1, P2, P3), "crowded"],
+    ["four permits of two sections, by the time", together(P01, P23), "crowded"],
+    ["a permit that two sections have among others", together(P01, P12), "overlap", "crowded"],
     ["one permit of two, by the order", written(P0, P1, Q0, P1, P0), "interleaved", "overlap"],
     ["one permit of two, by the time", together(P0, P1, Q0), "overlap"],
     ["a writer beside a reader", written(R, S, W, R, S), "interleaved", "interleaved", "overlap", "overlap"],

@@ -9,7 +9,7 @@ import {
 } from "../../../lib/index.js";
 import type { Random } from "../../support/seeded-random.js";
 import { breakExclusive, breakPermits, type Defect } from "./defects.js";
-import { type Holding, PERMITS } from "./holding.js";
+import { type Holding, holdingOfPermits, PERMITS } from "./holding.js";
 import type { LockGroup } from "./lock-groups.js";
 
 /** What a section was given. */
@@ -74,8 +74,12 @@ async function takeWith(
     }
     case "semaphore": {
       const permits = breakPermits(PERMITS, defect);
-      const lock = await lockOne(locks.semaphore(name, { ...mutex, permits }), patience);
-      return lock && takenPermit(name, lock);
+      const semaphore = locks.semaphore(name, { ...mutex, permits });
+      const several = random() < SEVERAL ? { permits: 2 } : {};
+      const { waitMs, signal } = patience;
+      const taking = waitMs === 0 ? semaphore.tryLock(several) : semaphore.lock({ signal, waitMs, ...several });
+      const lock = await taking;
+      return lock === null ? undefined : takenPermit(name, lock);
     }
     case "shared mutex": {
       const sides = locks.sharedMutex(name, mutex);
@@ -89,6 +93,8 @@ async function takeWith(
   }
 }
 
+/** How many of the sections of a semaphore take two permits. */
+const SEVERAL = 0.3;
 /** How many of the sections of a shared mutex are of its shared side. */
 const SHARED = 0.7;
 
@@ -102,7 +108,12 @@ function takenMutex(name: string, lock: TransferableLock, handsOff: boolean): Ta
 }
 
 function takenPermit(name: string, lock: Permit): Taken {
-  return { names: [name], lock, holding: `permit ${lock.permit}`, guarding: lock, transferable: lock };
+  const { permits } = lock;
+  // Several permits have no guard.
+  return {
+    ...{ names: [name], lock, holding: holdingOfPermits(permits), transferable: lock },
+    ...(permits.length === 1 && { guarding: lock }),
+  };
 }
 
 /** Goes on with a lock that another section has handed off. @throws what `resume()` does. */

@@ -104,7 +104,8 @@ async function resumed(token: Token, name: string): Promise<Taken | undefined> {
 }
 
 function logsFor(names: readonly string[], holding: Holding | undefined): string[] {
-  return [...names, ...(holding === undefined ? [] : names.map((name) => guardedLogOf(name, holding).name))];
+  const isGuarded = holding !== undefined && !holding.startsWith("permits");
+  return [...names, ...(isGuarded ? names.map((name) => guardedLogOf(name, holding).name) : [])];
 }
 
 /** Those of the sections that are guarded write a log by guarded transactions; every other one a last line afterwards. */
