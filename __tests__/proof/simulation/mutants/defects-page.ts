@@ -21,9 +21,16 @@ export function rowOf(name: string, found: string | undefined, schedules: string
   return { found: found ?? (name === NO_DEFECT ? "nothing" : NOT_FOUND), schedules };
 }
 
+const LATER = ", later";
+
+/** The row of a defect that was run without the others. */
+export function runLater(row: Row): Row {
+  return { ...row, schedules: row.schedules + LATER };
+}
+
 /** The rows that the page has, by the names of their defects, and its line on the run that wrote them. */
 export function readReport(page: string): { readonly origin: string; readonly rows: Map<string, Row> } {
-  const [, origin = ""] = /<!-- report -->\n(.*)\n/.exec(page) ?? [];
+  const [, origin = ""] = /<!-- report -->\n(.*?)(?: Those marked .*)?\n/.exec(page) ?? [];
   const found = page.matchAll(/^\| \d+ \| (.+?) \| (.+) \| (.*?) \|$/gm);
   return {
     origin,
@@ -43,7 +50,8 @@ export function reportOf(origin: string, rows: ReadonlyMap<string, Row>): string
   const isOfModel = ({ byDefects, byModel }: Noticed): boolean => byDefects.length === 0 && byModel.length > 0;
   const blank = rules.filter(isBlank);
   const ofModel = rules.filter(isOfModel);
-  return `${origin}
+  const isMixed = [...rows.values()].some(({ schedules }) => schedules.endsWith(LATER));
+  return `${origin}${isMixed ? ` Those marked "later" were run alone since then.` : ""}
 
 ## What to do next
 

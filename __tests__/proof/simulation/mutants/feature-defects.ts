@@ -90,6 +90,7 @@ export const FEATURE_DEFECTS: Defects = {
       "this.#settle(member, outcomes[index])":
         'this.#settle(member, outcomes.find((one) => "kind" in one && one.kind === "refused") ?? outcomes[index])',
     },
+    test: "dynamodb/renewal-batches",
   },
   "where batches cannot be used, those of the refused one count as renewed": {
     takesOut: ["protocol#keeping: Without the permission"],
@@ -132,6 +133,7 @@ export const FEATURE_DEFECTS: Defects = {
     "flights/flights.ts": {
       "earliestOf(this.#session.clock.wall())": "Math.ceil(this.#session.clock.wall()?.latest ?? 0)",
     },
+    test: "behaviour/single-flight",
   },
   "which flights were over is read eventually consistent": {
     takesOut: ["single-flight#what-is-promised: With freshMs: 0"],
@@ -193,5 +195,38 @@ export const FEATURE_DEFECTS: Defects = {
   "a run begins after the last one": {
     takesOut: ["protocol#ticks: Answers are judged"],
     "taking/row-take.ts": { "next.attempt > maxAttempts ? { attempt: 1 } : next": "next" },
+  },
+  "a value that changes on the way is shared": {
+    takesOut: ["single-flight#what-can-be-shared"],
+    "flights/flights.ts": { "store.admitResult(shared);": "store.admit(shared);" },
+    test: "behaviour/single-flight",
+  },
+  "an error is shared": {
+    takesOut: ["single-flight#what-is-promised: An error is never shared"],
+    "flights/flights.ts": {
+      "const value = await fn(held);":
+        "const value = await Promise.resolve(fn(held)).catch((error: unknown) => error as T);",
+    },
+    test: "behaviour/single-flight",
+  },
+  "an observer reads eventually consistent": {
+    takesOut: ["leader-election#what-is-promised: An observer"],
+    "operations/observe.ts": { "{ consistent: true }": "{ consistent: false }" },
+    test: "behaviour/election/observe",
+  },
+  "an observer shows a leader again that was gone": {
+    takesOut: ["leader-election#what-is-promised: An observer", "trap 45"],
+    "operations/observe.ts": { "|| row.uuid === over": "" },
+    test: "behaviour/election/observe",
+  },
+  "a campaign that fails ends the election": {
+    takesOut: ["leader-election#the-steps 1"],
+    "election.ts": { 'ends.aborted || term.outcome === "returned"': 'ends.aborted || term.outcome !== "ended"' },
+    test: "behaviour/election/election",
+  },
+  "a leader is not told that its table closes": {
+    takesOut: ["leader-election#the-steps"],
+    "election.ts": { "follow([session.closing, signal]": "follow([signal]" },
+    test: "behaviour/election/election",
   },
 };

@@ -22,7 +22,7 @@ export const HAND_OVER_DEFECTS: Defects = {
     "queues/turns.ts": { " >= settings.handOverMs": " >= Infinity" },
   },
   "a process does not stand back for those who wait": {
-    takesOut: ["trap 27", "protocol#turns 5"],
+    takesOut: ["trap 27", "protocol#turns 5", "protocol#turns"],
     "session/contention.ts": {
       "const until = now + (needMs ?? STAND_BACK_POLLS * longestPollMs);": "const until = now;",
     },

@@ -108,6 +108,7 @@ export const KIND_DEFECTS: Defects = {
       "hand-off#what-is-promised: A token is used once",
       "protocol#late-copies: transfer of a hand-off",
       "protocol#hand-off 2",
+      "hand-off#what-is-promised: One holder",
     ],
     "protocol/rules.ts": {
       "fenced ? IS_MINE_AND_FENCED : IS_MINE,": 'fenced ? all(IS_SOMEBODYS, isNumber("fence")) : IS_SOMEBODYS,',
@@ -164,5 +165,69 @@ export const KIND_DEFECTS: Defects = {
       'lost.reason === "closed" || this.#lease.row.others !== undefined': 'lost.reason === "closed"',
     },
     test: "behaviour/semaphores/several",
+  },
+  "a resume forgets the hold of the lock": {
+    takesOut: ["trap 44", "protocol#hand-off 2"],
+    "holding/resume.ts": { "lease.exit.hold = remainingHold(session, handed[0]);": "" },
+    test: "behaviour/hand-off/tokens",
+  },
+  "a resume is sent although the time of its token has passed": {
+    takesOut: ["protocol#hand-off 3"],
+    "holding/resume.ts": { "if (boundsOf(clock).earliest > expires)": "if (Boolean(0))" },
+    test: "behaviour/hand-off/hand-off",
+  },
+  "a hand-off without an answer is released under one uuid": {
+    takesOut: ["protocol#hand-off 1", "hand-off#what-is-promised: A hand-off that fails"],
+    "taking/row-writes.ts": {
+      "const isCertain = maybeUuid === undefined ||": "const isCertain = Boolean(1) || maybeUuid === undefined ||",
+    },
+    test: "behaviour/hand-off/hand-off",
+  },
+  "a token of another table is resumed": {
+    takesOut: ["hand-off#what-is-promised: A token for another table"],
+    "holding/hand-off-token.ts": { "if (tableName !== plainName(table.tableName)) {": "if (Boolean(0)) {" },
+    test: "behaviour/hand-off/hand-off",
+  },
+  "a part of several permits is resumed without the others": {
+    takesOut: ["protocol#semaphores: The uuid of each row"],
+    "holding/hand-off-token.ts": {
+      '[secret, sort, ...rows.map((row) => row.sort)].join("/")': '[secret, sort].join("/")',
+    },
+    test: "behaviour/semaphores/several",
+  },
+  "those in line take any free permit": {
+    takesOut: ["protocol#semaphores: In a queue", "semaphores#what-is-promised: With fair: true"],
+    "kinds/semaphore.ts": {
+      "const inOrder = ahead === undefined ? fromAnywhere(free, session.random) : free.slice(ahead);":
+        "const inOrder = fromAnywhere(free, session.random);",
+    },
+    test: "behaviour/semaphores/fair",
+  },
+  "a place says how many sections share it, whatever they need": {
+    takesOut: ["protocol#semaphores: A place says in sections"],
+    "queues/place.ts": { "return { sections: permits, callers: sections };": "return { sections };" },
+    test: "behaviour/semaphores/several-fair",
+  },
+  "nobody marks a permit": {
+    takesOut: ["protocol#semaphores: A waiter marks", "semaphores#what-is-promised: A process that passes permits on"],
+    "kinds/semaphore.ts": { "if (row !== undefined) await mark(": "if (row === null) await mark(" },
+    test: "behaviour/semaphores/hand-over",
+  },
+  "a reader that has seen a writer puts its flag without a look": {
+    takesOut: ["protocol#shared-mutexes 5"],
+    "kinds/shared.ts": { "if (!wait.sightings.mayBeFree(at, settings.takeover)) {": "if (Boolean(0)) {" },
+    test: "behaviour/shared-mutexes/shared",
+  },
+  "a reader leaves the row of a dead writer": {
+    takesOut: ["protocol#shared-mutexes 3", "shared-mutexes#what-is-promised: A guard of either side"],
+    "kinds/shared-mutex-rows.ts": {
+      "if (writer !== undefined || row?.uuid === undefined) return writer;": "if (row !== null) return writer;",
+    },
+    test: "behaviour/shared-mutexes/dead-writers",
+  },
+  "readers go before a place of a writer": {
+    takesOut: ["shared-mutexes#what-is-promised: With fair: true"],
+    "kinds/shared-mutex-rows.ts": { 'places.findIndex(({ data }) => data?.side !== "shared")': "-1" },
+    test: "behaviour/shared-mutexes/exclusive",
   },
 };

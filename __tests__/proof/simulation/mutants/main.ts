@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { originNow, withReport } from "../report.js";
 import { DEFECTS } from "./all-defects.js";
 import type { Defect } from "./defect.js";
-import { NO_DEFECT, type Row, readReport, reportOf, rowOf } from "./defects-page.js";
+import { NO_DEFECT, type Row, readReport, reportOf, rowOf, runLater } from "./defects-page.js";
 import { COMPILED } from "./edited-source.js";
 import { type Finding, failureIn, hunt, makeMutant } from "./mutant.js";
 
@@ -33,16 +33,13 @@ async function main(): Promise<void> {
   if (file === undefined) return;
 
   const page = await readFile(file, "utf8");
-  const { date, commit } = originNow();
   const before = readReport(page);
+  const { date, commit } = originNow();
   const isWhole = chosen.length === ALL.length;
   const origin = isWhole
     ? `${date}, commit ${commit}, seed ${seed}, at most ${runs} schedules for each.`
     : before.origin;
-  // What was run alone says of which commit it is.
-  const more = [...found].map(([name, row]) => {
-    return [name, isWhole ? row : { ...row, schedules: `${row.schedules} (${commit})` }] as const;
-  });
+  const more = [...found].map(([name, row]) => [name, isWhole ? row : runLater(row)] as const);
   await writeFile(file, withReport(page, reportOf(origin, new Map([...before.rows, ...more]))));
 }
 

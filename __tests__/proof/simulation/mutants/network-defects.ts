@@ -33,4 +33,157 @@ export const NETWORK_DEFECTS: Defects = {
     "dynamodb/row-store.ts": { "throw stillInDoubt(error);": "throw error;" },
     test: "dynamodb/row-store",
   },
+  "what follows a failure without a reply goes out on an old connection": {
+    takesOut: ["trap 49", "protocol#requests-of-one-process: An attempt without a reply"],
+    "dynamodb/connections.ts": { "if (this.#sentAtAnswer < number)": "if (this.#sentAtAnswer < -number)" },
+    test: "dynamodb/connections",
+  },
+  "a slow table loses its pool of connections": {
+    takesOut: ["protocol#requests-of-one-process: An attempt without a reply"],
+    "dynamodb/connections.ts": {
+      "if (this.#sentAtAnswer < number)": "if (this.#sentAtAnswer <= Number.MAX_SAFE_INTEGER)",
+    },
+    test: "dynamodb/connections",
+  },
+  "AWS_RETRY_MODE is heeded by the own client": {
+    takesOut: ["options#the-default-client"],
+    "dynamodb/default-client.ts": { 'retryMode: "standard", ': "" },
+    test: "dynamodb/default-client",
+  },
+  "throttling ends a call": {
+    takesOut: ["trap 14", "protocol#waiting 3"],
+    "session/retry.ts": {
+      "error instanceof LockStoreError && error.transient":
+        "error instanceof LockStoreError && error.transient && !error.throttled",
+    },
+    test: "behaviour/taking/waiting",
+  },
+  "a conflict with a transaction is an answer": {
+    takesOut: ["trap 20"],
+    "dynamodb/failures.ts": {
+      '"Timeout TransactionConflict TransactionInProgress"': '"Timeout TransactionInProgress"',
+    },
+    test: "behaviour/fencing/guards",
+  },
+  "the SDK's mark makes a final error a passing one": {
+    takesOut: ["trap 50"],
+    "dynamodb/failures.ts": { "$retryable !== undefined ||": "$retryable !== undefined || $metadata !== undefined ||" },
+    test: "dynamodb/failures",
+  },
+  "what a failure was caused by does not count": {
+    takesOut: ["trap 50"],
+    "dynamodb/failures.ts": { "chain.some(mayPass)": "mayPass(failure)" },
+    test: "dynamodb/failures",
+  },
+  "a wait that never had an answer goes on": {
+    takesOut: ["protocol#waiting 3"],
+    "taking/call.ts": {
+      "Math.max(this.#startedAt, scheduler.silentSince) + FIRST_ANSWER_MS": "Number.POSITIVE_INFINITY",
+    },
+    test: "behaviour/errors/last-cause",
+  },
+  "the last timeout is told without its cause": {
+    takesOut: ["trap 35", "protocol#requests-of-one-process: A timeout's error"],
+    "session/retry.ts": {
+      "const cause = failure instanceof NoAnswer || failure instanceof NotSent ? failure.cause : failure;":
+        "const cause = undefined as unknown;",
+    },
+    test: "session/retry",
+  },
+  "an attempt that did not leave hides the failure before it": {
+    takesOut: ["trap 35"],
+    "session/retry.ts": { "if (tried.failure === undefined || !(error instanceof NotSent)) {": "{" },
+    test: "session/retry",
+  },
+  "a call asks again at once, however often": {
+    takesOut: ["trap 31", "protocol#requests-of-one-process: No request is repeated"],
+    "taking/wait.ts": { "if (this.#times > AT_ONCE)": "if (this.#times > 50)" },
+    test: "behaviour/network/request-loops",
+  },
+  "a clock that never knows the time is asked for ever": {
+    takesOut: ["trap 31", "protocol#time-first: If a clock of your own"],
+    "taking/known-time.ts": { "clock.wall() !== undefined && reads < MOST_READS": "reads < 1_000" },
+    test: "behaviour/network/request-loops",
+  },
+  "a request that had to wait for a slot leaves in the context of another": {
+    takesOut: ["trap 52"],
+    "session/requests.ts": { "AsyncResource.bind(() => this.#send(lane, send))": "() => this.#send(lane, send)" },
+    test: "behaviour/observability/async-context",
+  },
+  "renewals leave one after the other": {
+    takesOut: ["trap 13", "protocol#requests-of-one-process: Renewals leave at once"],
+    "session/requests.ts": { "return renewals < this.renewalWidth;": "return renewals < 1;" },
+    test: "behaviour/holding/renewal",
+  },
+  "renewals leave nothing to other requests": {
+    takesOut: ["protocol#requests-of-one-process: Everything else"],
+    "session/requests.ts": { "OTHERS_SHARE = 1 / 4": "OTHERS_SHARE = 0" },
+    test: "session/scheduler",
+  },
+  "throttling does not narrow the width": {
+    takesOut: ["protocol#requests-of-one-process: The width is 48"],
+    "session/requests.ts": { "Math.max(LEAST_WIDTH, this.#width / 2)": "this.#width" },
+    test: "session/scheduler",
+  },
+  "what a claim says of the time is chosen before it has its slot": {
+    takesOut: ["protocol#requests-of-one-process: Stamps"],
+    "taking/row-take.ts": {
+      "session.mayRelease(target.settings.releaseWithinMs);":
+        "session.mayRelease(target.settings.releaseWithinMs); void this.write;",
+    },
+    test: "behaviour/taking/known-time",
+  },
+  "the first attempt waits for a whole lease": {
+    takesOut: ["protocol#requests-of-one-process: The first attempt's timeout"],
+    "session/requests.ts": { "Math.max(50, ttlMs / 4)": "Math.max(50, ttlMs)" },
+    test: "behaviour/holding/renewal",
+  },
+  "an answer that is slow shortens no patience": {
+    takesOut: ["protocol#requests-of-one-process: The first attempt's timeout"],
+    "session/requests.ts": { "PATIENCE_TIMES * (scheduler.slowMs ?? 0)": "0" },
+    test: "session/retry",
+  },
+  "renewals are never sent together": {
+    takesOut: ["protocol#keeping: What is due"],
+    "dynamodb/renewal-batches.ts": { "if (!this.#isUsable ||": "if (this.#isUsable ||" },
+    test: "dynamodb/renewal-batches",
+  },
+  "the first batch is as large as any": {
+    takesOut: ["protocol#keeping: The batch size doubles"],
+    "dynamodb/renewal-batches.ts": { "#most = 1;": "#most = MOST;" },
+    test: "dynamodb/renewal-batches",
+  },
+  "moments are rounded up": {
+    takesOut: ["protocol#keeping: Due times"],
+    "session/agenda.ts": { "Math.floor((now + ms + nearlyMs) / stepMs)": "Math.ceil((now + ms + nearlyMs) / stepMs)" },
+    test: "session/agenda",
+  },
+  "few leases are renewed on the grid as well": {
+    takesOut: ["protocol#keeping: Renewals travel together"],
+    "session/agenda.ts": { "TOGETHER = 8": "TOGETHER = 1" },
+    test: "session/agenda",
+  },
+  "earliest does not follow a reply that is behind": {
+    takesOut: ["trap 32", "protocol#wrong-dates: A reply that is behind", "protocol#wrong-dates"],
+    "time/table-clock.ts": {
+      "const { earliest, latest } = others.reduce((sum, { time }) => cover(sum, age(time, now)), age(first.time, now));":
+        "const { latest } = others.reduce((sum, { time }) => cover(sum, age(time, now)), age(first.time, now)); const { earliest } = age(first.time, now);",
+    },
+    test: "time/table-clock",
+  },
+  "a renewal may make its lease shorter": {
+    takesOut: ["protocol#wrong-dates: A holder loses nothing"],
+    "taking/row-writes.ts": { "Math.max(lease.validUntil, leaseEnd(stamped))": "leaseEnd(stamped)" },
+    test: "behaviour/network/wrong-date",
+  },
+  "the host's clock is trusted without a margin": {
+    takesOut: ["guarantees#clocks: systemClock("],
+    "time/clock.ts": { "{ earliest: now - maxSkewMs, latest: now + maxSkewMs }": "{ earliest: now, latest: now }" },
+    test: "behaviour/taking/takeover",
+  },
+  "check() lets a global table with eventual consistency pass": {
+    takesOut: ["trap 18"],
+    "dynamodb/admin/findings.ts": { "if (consistency !== undefined) {": 'if (consistency === "strong") {' },
+    test: "operations/check",
+  },
 };

@@ -19,7 +19,10 @@ const SECTIONS: Readonly<Record<string, (anchor: string) => boolean>> = {
   "fair-queue": (anchor) => ["how-it-works", "what-order-means"].includes(anchor),
   "fencing-and-guards": (anchor) => anchor === "what-a-guard-asks",
   "leader-election": (anchor) => ["the-steps", "what-is-promised"].includes(anchor),
+  locks: (anchor) => ["locks", "losing-a-lock"].includes(anchor),
+  options: (anchor) => anchor === "the-default-client",
   "several-locks": (anchor) => anchor === "the-set",
+  "single-flight": (anchor) => ["what-can-be-shared", "what-is-promised"].includes(anchor),
 };
 
 /** All rules, as the pages in docs/ say them. */
@@ -48,7 +51,7 @@ interface Section {
 function sectionsOf(page: Page): Section[] {
   const name = page.path.replaceAll(/^docs\/|\.md$/g, "");
   const hasRules = SECTIONS[name] ?? ((anchor: string) => anchor === "what-is-promised");
-  const [, ...parts] = withoutBlocks(page).split(/^##+ /m);
+  const [, ...parts] = withoutBlocks(page).split(/^#+ /m);
   return parts
     .map((part) => {
       const [heading = "", ...lines] = part.split("\n");

@@ -146,6 +146,7 @@ export const PROTOCOL_DEFECTS: Defects = {
     "protocol/rules.ts": {
       'IS_STILL_HELD = all(IS_MINE, greater("expires", { value: "after" }));': "IS_STILL_HELD = IS_MINE;",
     },
+    test: "behaviour/fencing/guards",
   },
   "a row that stays taken does not say for how long": {
     takesOut: ["protocol#taking-over 2", "protocol#releasing 2"],
@@ -169,5 +170,62 @@ export const PROTOCOL_DEFECTS: Defects = {
       'case "vacate": if (!earlierCopyUnanswered || isStillHeldBy(write.uuid, refusedBy)) return "no"; return isLeftBy(write, refusedBy) ? "yes" : "maybe";':
         'case "vacate": return "no";',
     },
+  },
+  "a purge date is in milliseconds": {
+    takesOut: ["trap 7"],
+    "protocol/rules.ts": { "Math.ceil((expires + PURGE_AFTER_MS) / 1_000)": "Math.ceil(expires + PURGE_AFTER_MS)" },
+    test: "behaviour/taking/uncontended",
+  },
+  "a foreign item is taken for an expired lock": {
+    takesOut: ["trap 25", "protocol#the-rows-states: not ours"],
+    "protocol/rules.ts": {
+      "any(NO_ITEM, all(IS_OURS, ...more, isOver))":
+        'any(NO_ITEM, all(...more, isOver), all(missing("uuid"), missing("expires")))',
+    },
+    test: "behaviour/taking/takeover",
+  },
+  "a moment may lie beyond the range of a Date": {
+    takesOut: ["protocol#the-row"],
+    "protocol/row.ts": { "least: 0, most: 8.64e15": "least: 0, most: 8.64e18" },
+    test: "protocol/rows",
+  },
+  "a bad row hides the others": {
+    takesOut: ["trap 47"],
+    "store.ts": {
+      "if (!(error instanceof BadRow)) throw error;":
+        'if (!(error instanceof BadRow) || error.code === "LOCK_STORE") throw error;',
+    },
+    test: "behaviour/bad-rows",
+  },
+  "a guard asks for a later stamp alone": {
+    takesOut: [
+      "fencing-and-guards#what-a-guard-asks: The guard fails",
+      "shared-mutexes#what-is-promised: A guard of either side",
+    ],
+    "protocol/rules.ts": { "IS_STILL_HELD = all(IS_MINE, greater(": "IS_STILL_HELD = all(IS_OUR_FORMAT, greater(" },
+    test: "behaviour/fencing/guards",
+  },
+  "a guard asks for no token": {
+    takesOut: ["fencing-and-guards#what-a-guard-asks"],
+    "protocol/rules.ts": {
+      'all(IS_STILL_HELD, equal("fence", { value: "fence" }))': 'all(IS_STILL_HELD, isNumber("fence"))',
+    },
+    test: "behaviour/fencing/guards",
+  },
+  "the take of a flight asks for no result": {
+    takesOut: ["protocol#late-copies: take of a flight", "single-flight#what-is-promised: With freshMs: 0"],
+    "protocol/rules.ts": {
+      "fenceSameResult: where(REMEMBERS_NO_TICK, IS_SAME_RESULT)": "fenceSameResult: where(REMEMBERS_NO_TICK)",
+      "fenceNoResult: where(REMEMBERS_NO_TICK, HAS_NO_RESULT)": "fenceNoResult: where(REMEMBERS_NO_TICK)",
+    },
+    test: "behaviour/single-flight",
+  },
+  "a tick that an older process was granted is run again": {
+    takesOut: ["protocol#ticks: With untilSuccess"],
+    "protocol/rules.ts": {
+      'equal("tick", { value: "tick" }), equal("due", { value: "tick" }), equal("attempt", { value: "seenAttempt" }),':
+        'equal("tick", { value: "tick" }), equal("attempt", { value: "seenAttempt" }),',
+    },
+    test: "behaviour/cron/until-success",
   },
 };

@@ -94,4 +94,21 @@ export const QUEUE_DEFECTS: Defects = {
         "{ leases, waiters }: Line, own: OwnLease): boolean { const first = waiters.at(-1);",
     },
   },
+  "a watcher lives on after a lease passed to its waiter": {
+    takesOut: ["protocol#semaphores: A lease that a section leaves"],
+    "queues/line.ts": {
+      "const isServed = failure === undefined && agent === this.#watcher;": "const isServed = false;",
+    },
+    test: "proof/work/work.full",
+  },
+  "a ticket is drawn from no time": {
+    takesOut: ["fair-queue#how-it-works: Tickets come from a counter"],
+    "queues/place.ts": { "seed: Math.ceil(boundsOf(clock).latest)": "seed: 1" },
+    test: "behaviour/fair/queue",
+  },
+  "a place is renewed as its lock is": {
+    takesOut: ["fair-queue#how-it-works: A place is a lease"],
+    "queues/place.ts": { "{ ...settings, renewEveryMs, autoRenew: true, maxHoldMs": "{ ...settings, maxHoldMs" },
+    test: "behaviour/fair/queue",
+  },
 };

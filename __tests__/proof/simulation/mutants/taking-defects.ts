@@ -3,7 +3,13 @@ import type { Defects } from "./defect.js";
 /** Defects of taking and holding. What each breaks is a sentence of docs/protocol.md. */
 export const TAKING_DEFECTS: Defects = {
   "a lease does not run while its host is suspended": {
-    takesOut: ["trap 16", "trap 22", "protocol#taking-over", "guarantees#one-holder"],
+    takesOut: [
+      "trap 16",
+      "trap 22",
+      "protocol#taking-over",
+      "guarantees#one-holder",
+      "guarantees#clocks: Setting a host's wall clock",
+    ],
     "time/clock.ts": { "monotonic + suspended + missed": "monotonic" },
   },
   "what falls due in a suspend waits for its timer": {
@@ -43,7 +49,7 @@ export const TAKING_DEFECTS: Defects = {
     },
   },
   "a write is sent on wide bounds": {
-    takesOut: ["trap 23", "trap 24", "protocol#time-first"],
+    takesOut: ["trap 23", "trap 24", "protocol#time-first", "protocol#time-first: So the first lock"],
     "time/table-clock.ts": {
       "return bounds !== undefined && bounds.latest - bounds.earliest <= CURRENT_WIDTH_MS;":
         "return bounds !== undefined;",
@@ -73,6 +79,7 @@ export const TAKING_DEFECTS: Defects = {
       "protocol#taking 6",
       "protocol#abandoned-claims: In the background",
       "guarantees#networks-and-crashes: A wait leaves",
+      "shutdown#what-is-promised: Claims in flight",
     ],
     "taking/claim.ts": { "if (isDoubtful || copies.sent > 1)": "if (false)" },
   },
@@ -126,5 +133,92 @@ export const TAKING_DEFECTS: Defects = {
   "a passed lease keeps its token": {
     takesOut: ["protocol#releasing"],
     "holding/renewals.ts": { ' || (this.#usage === "used" && settings.fencing)': "" },
+  },
+  "a release does not wait for the renewal in flight": {
+    takesOut: ["trap 4", "protocol#releasing 1"],
+    "holding/exit.ts": { "if (this.#lease.writing !== undefined) await this.#lease.endWriting();": "" },
+    test: "behaviour/holding/unlock",
+  },
+  "a failure that is not transient ends the renewing": {
+    takesOut: ["trap 6", "protocol#keeping 4"],
+    "taking/row-writes.ts": {
+      "data === undefined ? { ...trying, worthRetrying: () => true } : trying": "trying",
+    },
+    test: "behaviour/holding/renewal",
+  },
+  "a failure that is not transient ends a release": {
+    takesOut: ["trap 33", "protocol#releasing 4"],
+    "taking/row-writes.ts": {
+      'kind: "release", worthRetrying: () => true': 'kind: "release", worthRetrying: isTransient',
+    },
+    test: "behaviour/holding/release-failures",
+  },
+  "a lease that was over keeps its uuid": {
+    takesOut: ["trap 45", "protocol#taking 5"],
+    "holding/renewals.ts": {
+      "const reissued = await reissue(session, this.#term.row, tryingUntil(":
+        "const reissued = await renew(session, this.#term.row, tryingUntil(",
+    },
+    test: "behaviour/election/observe",
+  },
+  "a lease that is half gone is handed out as it is": {
+    takesOut: ["protocol#taking 5"],
+    "holding/renewals.ts": { "if (!isHalfGone(session, row)) return true;": "return true;" },
+    test: "behaviour/taking/uncontended",
+  },
+  "a claim without an answer is sent beyond its lease": {
+    takesOut: ["protocol#taking 4"],
+    "taking/claim.ts": { "Math.min(attempt.sentAt + leaseMs, until())": "until()" },
+    test: "behaviour/taking/own-claims",
+  },
+  "a claim that was given up keeps its own process out": {
+    takesOut: ["trap 36", "protocol#abandoned-claims"],
+    "session/sightings.ts": { "this.isAbandoned(seen) ? 0 : Math.max(": "Math.max(" },
+    test: "behaviour/taking/own-claims",
+  },
+  "nobody takes over by watching": {
+    takesOut: ["protocol#taking-over 2", "guarantees#clocks"],
+    "session/sightings.ts": {
+      "this.isAbandoned(seen) ? 0 : Math.max(": "this.isAbandoned(seen) ? 0 : 1_000 + 0 * Math.max(",
+    },
+    test: "behaviour/taking/takeover",
+  },
+  "a wait sleeps past the moment of a takeover": {
+    takesOut: ["protocol#waiting 1", "semaphores#what-is-promised: A permit whose holder has died"],
+    "taking/watch.ts": { "Math.min(unchanged, row.expires + 1 - bounds.earliest)": "Number.POSITIVE_INFINITY" },
+    test: "behaviour/taking/takeover",
+  },
+  "nested locks are not told": {
+    takesOut: ["locks#locks: A mutex is not re-entrant"],
+    "taking/stuck.ts": { "else tell(session, call, lease, now - waitsSince);": "else void tell;" },
+    test: "behaviour/taking/stuck",
+  },
+  "a call that waits lets its process exit": {
+    takesOut: ["trap 15", "locks#locks: A lock() that waits keeps the process alive"],
+    "taking/call.ts": { "this.#mayExit ??= this.#session.clock.stay?.();": "this.#mayExit = undefined;" },
+    test: "behaviour/processes/leaving.full",
+  },
+  "a section of this process does not hear that its lock was ended by force": {
+    takesOut: ["trap 37", "protocol#losing"],
+    "operations/force-unlock.ts": { 'lease.lose("forced");': "void lease;" },
+    test: "operations/force-unlock",
+  },
+  "a loss that handOff() finds does not end its section": {
+    takesOut: ["trap 46"],
+    "holding/handle.ts": { "if (this.#over !== undefined) this.#throwIfNotHeld();": "this.#throwIfNotHeld();" },
+    test: "behaviour/hand-off/hand-off",
+  },
+  "a signal that is read after a loss has not aborted": {
+    takesOut: ["protocol#losing", "locks#losing-a-lock: lock.signal aborts"],
+    "holding/handle.ts": {
+      "void this.lost; return this.#signal.signal;": "return this.#signal.signal;",
+      "new LossSignal(() => this.lost)": "new LossSignal(() => undefined)",
+    },
+    test: "behaviour/holding/loss",
+  },
+  "unlock() resolves although the lock was lost": {
+    takesOut: ["locks#losing-a-lock: The end of the await using block", "shutdown#what-is-promised: A revoked section"],
+    "holding/exit.ts": { "await this.#vacate(until()); throw lost;": "await this.#vacate(until());" },
+    test: "behaviour/holding/loss",
   },
 };
