@@ -6,7 +6,8 @@ import { hear } from "../support/diagnostics.js";
 import { turn, watch } from "../support/eventually.js";
 import { deferred } from "../support/fault-proxy/deferred.js";
 import { createGate } from "../support/fault-proxy/gate.js";
-import { hosts, isRelease, isTake } from "../support/memory-host.js";
+import { ManualTime } from "../support/manual-time.js";
+import { hosts, isRelease, isTake, MemoryHost } from "../support/memory-host.js";
 import type { Message } from "../support/message.js";
 
 const NAME = "token";
@@ -48,6 +49,17 @@ describe("a flight", () => {
     expect(other.told()).toEqual(["query flight"]);
     expect(await other.mutex(NAME).singleFlight(() => "second", { freshMs: 999 })).toBe("second");
     expect(other.told()).toEqual(["query flight", ...FLIGHT]);
+  });
+
+  test("is as old as it may be by clocks that are not exact, on both hosts", async () => {
+    const time = new ManualTime();
+    const one = new MemoryHost(time, { owner: "one", maxSkewMs: 400 });
+    const other = new MemoryHost(time, { owner: "other", table: one.table, maxSkewMs: 400 });
+    await one.mutex(NAME).singleFlight(() => "first");
+    await time.advance(200);
+    expect(await other.mutex(NAME).singleFlight(() => "second", { freshMs: 1_000 })).toBe("first");
+    await time.advance(1);
+    expect(await other.mutex(NAME).singleFlight(() => "second", { freshMs: 1_000 })).toBe("second");
   });
 
   test("is shared by those who wait on other hosts, and read when its release shows", async () => {

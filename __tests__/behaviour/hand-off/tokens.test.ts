@@ -81,6 +81,16 @@ describe("a token of something else lets nobody in", () => {
     await expect(other.mutex(NAME).resume(edited)).rejects.toMatchObject(isLost);
   });
 
+  test("one of several permits that was cut to one of them: the whole one still resumes all", async () => {
+    const { one, other } = hosts();
+    const lock = await one.semaphore(NAME, { permits: 3 }).lock({ permits: 2 });
+    const token = await lock.handOff({ withinMs: MINUTE });
+    const semaphore = other.semaphore(NAME, { permits: 3 });
+    const part = encodedToken(decodedToken(token).slice(0, 5));
+    await expect(semaphore.resume(part)).rejects.toMatchObject(isLost);
+    expect((await semaphore.resume(token)).permits).toEqual(lock.permits);
+  });
+
   test("one of an earlier hand-off of this lock", async () => {
     const { time, one, other } = hosts();
     const tokens: string[] = [];

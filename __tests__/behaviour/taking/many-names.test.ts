@@ -1,5 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import { crowd } from "../../support/crowded-host.js";
+import { turn } from "../../support/eventually.js";
+import { createGate } from "../../support/fault-proxy/gate.js";
+import { hosts, isTake } from "../../support/memory-host.js";
 
 describe("more names at once than a process remembers", () => {
   test("due ticks: each is granted, by at most one further write", async () => {
@@ -43,4 +46,18 @@ describe("more names at once than a process remembers", () => {
     const locks = await all((name) => host.mutex(name, { ttlMs: 1_000 }).tryLock());
     expect(locks.filter((lock) => lock === null)).toEqual([]);
   });
+});
+
+test("a claim that had to wait for its slot says what is true of the time as it leaves", async () => {
+  const { time, one } = hosts();
+  const gate = createGate();
+  one.fate = (message) => (isTake(message) ? gate.released : "answered");
+  const others = Array.from({ length: 48 }, (_, index) => one.mutex(`other-${index}`).lock());
+  const last = one.mutex("last", { ttlMs: 10_000 }).lock();
+  await turn();
+  await time.advance(1_000);
+  expect(one.sent.length).toBe(48);
+  gate.release();
+  await Promise.all([...others, last]);
+  expect(one.row("last")?.expires).toBe(time.now + 10_000);
 });

@@ -145,8 +145,9 @@ export const FEATURE_DEFECTS: Defects = {
     takesOut: ["protocol#releasing: A step before"],
     "holding/handle.ts": {
       "return this.#session.untilClosed(Math.max(this.#lease.settings.releaseWithinMs, leftMs));":
-        "return () => (this.held ? this.#lease.deadline : this.#session.clock.atMost());",
+        "const ends = this.#session.untilClosed(Math.max(this.#lease.settings.releaseWithinMs, leftMs)); return () => (this.held ? this.#lease.deadline : ends());",
     },
+    test: "behaviour/cron/until-success",
   },
 
   // `elect()`: docs/leader-election.md.

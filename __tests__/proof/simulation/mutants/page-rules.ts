@@ -15,7 +15,7 @@ export interface PageRule {
 /** The sections that state rules. Of other pages, it is what stands below "What is promised". */
 const SECTIONS: Readonly<Record<string, (anchor: string) => boolean>> = {
   guarantees: (anchor) => ["one-holder", "networks-and-crashes", "clocks"].includes(anchor),
-  protocol: (anchor) => anchor !== "what-is-assumed",
+  protocol: (anchor) => !["the-protocol", "what-is-assumed"].includes(anchor),
   "fair-queue": (anchor) => ["how-it-works", "what-order-means"].includes(anchor),
   "fencing-and-guards": (anchor) => anchor === "what-a-guard-asks",
   "leader-election": (anchor) => ["the-steps", "what-is-promised"].includes(anchor),

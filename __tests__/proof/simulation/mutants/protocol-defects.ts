@@ -182,11 +182,6 @@ export const PROTOCOL_DEFECTS: Defects = {
       "any(NO_ITEM, all(IS_OURS, ...more, isOver))":
         'any(NO_ITEM, all(...more, isOver), all(missing("uuid"), missing("expires")))',
     },
-    test: "behaviour/taking/takeover",
-  },
-  "a moment may lie beyond the range of a Date": {
-    takesOut: ["protocol#the-row"],
-    "protocol/row.ts": { "least: 0, most: 8.64e15": "least: 0, most: 8.64e18" },
     test: "protocol/rows",
   },
   "a bad row hides the others": {
@@ -219,13 +214,5 @@ export const PROTOCOL_DEFECTS: Defects = {
       "fenceNoResult: where(REMEMBERS_NO_TICK, HAS_NO_RESULT)": "fenceNoResult: where(REMEMBERS_NO_TICK)",
     },
     test: "behaviour/single-flight",
-  },
-  "a tick that an older process was granted is run again": {
-    takesOut: ["protocol#ticks: With untilSuccess"],
-    "protocol/rules.ts": {
-      'equal("tick", { value: "tick" }), equal("due", { value: "tick" }), equal("attempt", { value: "seenAttempt" }),':
-        'equal("tick", { value: "tick" }), equal("attempt", { value: "seenAttempt" }),',
-    },
-    test: "behaviour/cron/until-success",
   },
 };

@@ -101,14 +101,4 @@ export const QUEUE_DEFECTS: Defects = {
     },
     test: "proof/work/work.full",
   },
-  "a ticket is drawn from no time": {
-    takesOut: ["fair-queue#how-it-works: Tickets come from a counter"],
-    "queues/place.ts": { "seed: Math.ceil(boundsOf(clock).latest)": "seed: 1" },
-    test: "behaviour/fair/queue",
-  },
-  "a place is renewed as its lock is": {
-    takesOut: ["fair-queue#how-it-works: A place is a lease"],
-    "queues/place.ts": { "{ ...settings, renewEveryMs, autoRenew: true, maxHoldMs": "{ ...settings, maxHoldMs" },
-    test: "behaviour/fair/queue",
-  },
 };

@@ -161,19 +161,9 @@ export const TAKING_DEFECTS: Defects = {
     },
     test: "behaviour/election/observe",
   },
-  "a lease that is half gone is handed out as it is": {
-    takesOut: ["protocol#taking 5"],
-    "holding/renewals.ts": { "if (!isHalfGone(session, row)) return true;": "return true;" },
-    test: "behaviour/taking/uncontended",
-  },
   "a claim without an answer is sent beyond its lease": {
     takesOut: ["protocol#taking 4"],
     "taking/claim.ts": { "Math.min(attempt.sentAt + leaseMs, until())": "until()" },
-    test: "behaviour/taking/own-claims",
-  },
-  "a claim that was given up keeps its own process out": {
-    takesOut: ["trap 36", "protocol#abandoned-claims"],
-    "session/sightings.ts": { "this.isAbandoned(seen) ? 0 : Math.max(": "Math.max(" },
     test: "behaviour/taking/own-claims",
   },
   "nobody takes over by watching": {
@@ -183,20 +173,10 @@ export const TAKING_DEFECTS: Defects = {
     },
     test: "behaviour/taking/takeover",
   },
-  "a wait sleeps past the moment of a takeover": {
-    takesOut: ["protocol#waiting 1", "semaphores#what-is-promised: A permit whose holder has died"],
-    "taking/watch.ts": { "Math.min(unchanged, row.expires + 1 - bounds.earliest)": "Number.POSITIVE_INFINITY" },
-    test: "behaviour/taking/takeover",
-  },
   "nested locks are not told": {
     takesOut: ["locks#locks: A mutex is not re-entrant"],
     "taking/stuck.ts": { "else tell(session, call, lease, now - waitsSince);": "else void tell;" },
     test: "behaviour/taking/stuck",
-  },
-  "a call that waits lets its process exit": {
-    takesOut: ["trap 15", "locks#locks: A lock() that waits keeps the process alive"],
-    "taking/call.ts": { "this.#mayExit ??= this.#session.clock.stay?.();": "this.#mayExit = undefined;" },
-    test: "behaviour/processes/leaving.full",
   },
   "a section of this process does not hear that its lock was ended by force": {
     takesOut: ["trap 37", "protocol#losing"],
