@@ -1,9 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
-import { type Lock, LockStoreError } from "../../lib/index.js";
+import { type Lock, LockError, LockStoreError } from "../../lib/index.js";
 import { hear } from "../support/diagnostics.js";
 import { turn, watch } from "../support/eventually.js";
 import { createGate } from "../support/fault-proxy/gate.js";
-import { error, hangAfter, type RecordedRequest, resetAfter, throttle } from "../support/fault-proxy.js";
+import { error, type Fault, hangAfter, type RecordedRequest, resetAfter, throttle } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
 import { hosts } from "../support/memory-host.js";
 import type { Message } from "../support/message.js";
@@ -160,6 +160,24 @@ describe("replaceData() on a bad network", () => {
     expect([lock.data, lock.held]).toEqual([{ done: 1 }, true]);
     expect(await scene.row()).toMatchObject({ data: { done: 1 }, expires: lock.expires.getTime() });
     await lock.unlock();
+  });
+
+  test("a renewal that has waited for it does not follow once the lock is unlocked", async () => {
+    const lock = await scene.host().mutex(scene.name).lock();
+    const gate = createGate();
+    const refusal = error("ValidationException", "not these data");
+    const apply: Fault["apply"] = async (exchange) => {
+      await gate.released;
+      await refusal.apply(exchange);
+    };
+    scene.proxy.on("UpdateItem", { kind: "refusal", apply });
+    const replacing = expect(lock.replaceData({ done: 1 })).rejects.toThrow(LockError);
+    await scene.proxy.until((requests) => requests.some(({ operation }) => operation === "UpdateItem"));
+    const extending = expect(lock.extend()).rejects.toThrow(LockError);
+    const unlocking = lock.unlock();
+    gate.release();
+    await Promise.all([replacing, extending, unlocking]);
+    expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 1, UpdateItem: 1, DeleteItem: 1 });
   });
 
   test("a table that does not answer ends it in the middle of the lease, whose other half is for renewals", async () => {

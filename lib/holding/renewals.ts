@@ -75,7 +75,8 @@ export class Renewals {
       const { writing } = this.#term;
       if (writing === undefined) return await this.#term.write((row, trying) => renew(this.#session, row, trying));
       const outcome = await writing.done;
-      if (!writing.hasData || outcome.kind !== "unknown") return outcome;
+      // If the lease was left meanwhile, its last write is that of its exit.
+      if (!writing.hasData || outcome.kind !== "unknown" || this.#term.isOver) return outcome;
     }
   }
 
