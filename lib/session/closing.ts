@@ -19,7 +19,8 @@ export interface Closeable {
 /** What a closing table waits for. */
 interface Remaining {
   readonly leases: ReadonlySet<Closeable>;
-  readonly background: ReadonlySet<unknown>;
+  /** How much goes on in the background. */
+  readonly background: () => number;
   /** The longest time for which a release of this process is retried. */
   readonly longestReleaseMs: () => number;
 }
@@ -75,7 +76,7 @@ export class Closing {
   /** Called when a lease or background work has ended: checks whether anything is left. */
   checkSettled(): void {
     const { leases, background } = this.#remaining;
-    if (this.#isSettled || leases.size + background.size > 0) return;
+    if (this.#isSettled || leases.size + background() > 0) return;
     this.#isSettled = true;
     this.#pause?.abort();
     this.#onSettled();

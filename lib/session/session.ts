@@ -88,7 +88,8 @@ export class Session {
   #closing: Closing | undefined;
   readonly #told = new BoundedMap<string, true>(MOST_SEMAPHORES);
   readonly #waits = new Set<(reason: unknown) => void>();
-  readonly #background = new Set<Promise<unknown>>();
+  /** How much work goes on that only `close()` awaits. */
+  #background = 0;
   #longestReleaseMs = 0;
 
   constructor(parts: {
@@ -186,18 +187,18 @@ export class Session {
   /** Runs work that only `close()` awaits. It must handle its own errors. */
   detach(work: Promise<unknown>): void {
     const done = (): void => {
-      this.#background.delete(tracked);
+      this.#background -= 1;
       this.#closing?.checkSettled();
     };
-    const tracked: Promise<void> = work.then(done, done);
-    this.#background.add(tracked);
+    this.#background += 1;
+    work.then(done, done);
   }
 
   /** Ends waiting calls, drains and revokes. The store is closed when nothing is left. @throws as {@link Closing.close} does. */
   close(drainMs?: number): Promise<void> {
     if (this.#closing === undefined) {
       const longestReleaseMs = (): number => this.#longestReleaseMs;
-      const remaining = { leases: this.leases, background: this.#background, longestReleaseMs };
+      const remaining = { leases: this.leases, background: () => this.#background, longestReleaseMs };
       const closing = new Closing(this.clock, remaining, () => this.store.close());
       this.#closing = closing;
       const reason = new LockError(
