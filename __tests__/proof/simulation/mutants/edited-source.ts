@@ -50,11 +50,24 @@ export async function compile(folder: string): Promise<string> {
   return (await run([compiler, "-p", folder, "--pretty", "false"])).output;
 }
 
-/** Runs a program of Node.js. @returns what it has written, to both streams, and its exit code. */
-export async function run(command: readonly string[]): Promise<{ readonly output: string; readonly code: number }> {
-  const child = spawn(process.execPath, command, { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"] });
+/** What became of a program: what it has written, to both streams, and its exit code; undefined if it did not end in its time. */
+export interface Ran {
+  readonly output: string;
+  readonly code: number | undefined;
+}
+
+/** Runs a program of Node.js. @param mostMs for how long at most. */
+export async function run(command: readonly string[], mostMs: number = 5 * 60_000): Promise<Ran> {
+  const child = spawn(process.execPath, command, { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"], detached: true });
   let output = "";
+  let isEnded = false;
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
+  const timer = setTimeout(() => {
+    isEnded = true;
+    // What the program has started, such as an engine, ends with it.
+    process.kill(-(child.pid ?? 0), "SIGKILL");
+  }, mostMs);
   const code = await new Promise<number>((resolve, reject) => child.on("error", reject).on("close", resolve));
-  return { output, code };
+  clearTimeout(timer);
+  return { output, code: isEnded ? undefined : code };
 }

@@ -26,6 +26,7 @@ export async function makeMutant(defect: Defect, folder: string): Promise<void> 
 export async function hunt(folder: string, seed: number, runs: number): Promise<Finding> {
   const script = join(folder, "__tests__/proof/simulation/mutants/hunt.js");
   const { output, code } = await run([script, String(seed), String(runs)]);
+  if (code === undefined) return { invariant: "every schedule ends", runs };
   const finding = output
     .trim()
     .split("\n")
@@ -51,13 +52,14 @@ interface TestRun {
 export async function failureIn(file: string, folder: string): Promise<string | undefined> {
   const tests = join(folder, "__tests__");
   const json = join(folder, "tests.json");
-  await run([
+  const { code } = await run([
     ...["--disable-warning=ExperimentalWarning", "--disable-warning=DynamutexWarning", "--experimental-vm-modules"],
     ...[join(ROOT, "node_modules/jest/bin/jest.js"), "--roots", tests, "-w", "1", "--json", "--outputFile", json],
     // Tests that take their time are left out otherwise.
     ...(file.endsWith(".full") ? ["-c", join(ROOT, "jest.full.config.js")] : []),
     ...["--runTestsByPath", join(tests, `${file}.test.js`)],
   ]);
+  if (code === undefined) return "the tests do not end";
   const done = JSON.parse(await readFile(json, "utf8")) as TestRun;
   if (done.numRuntimeErrorTestSuites > 0 || done.numTotalTests === 0) throw new Error(`${file} did not run`);
   const results = done.testResults.flatMap(({ assertionResults }) => assertionResults);
