@@ -124,6 +124,10 @@ const KEPT = [
   "24000058/138", // a try for a tick begins a turn of its own
   "24000102/747", // a look of several pages shows the row as it was at its first
   "24004398/210", // a row that was unlocked by force is watched anew
+  "610000010/660", // a try behind a call of its process that has sent nothing yet
+  "610000002/913", // a place whose grant has lost its reply, on an engine whose replies have no sign
+  "610000012/133", // a grant that is read back by a read that is throttled
+  "630000021/702", // new data that are refused while a renewal waits for them and the lock is unlocked
 ];
 
 describe("the protocol on virtual time", () => {
