@@ -31,6 +31,7 @@ export const KIND_DEFECTS: Defects = {
       "readWriter(session, resource, wait, { isConsistent: true })":
         "readWriter(session, resource, wait, { isConsistent: false })",
     },
+    test: "behaviour/shared-mutexes/dead-writers",
   },
   "a reader judges a writer by what is known when the reply comes": {
     takesOut: ["trap 39", "protocol#shared-mutexes 2"],
