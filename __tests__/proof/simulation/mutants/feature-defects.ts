@@ -98,6 +98,7 @@ export const FEATURE_DEFECTS: Defects = {
       "member.settle(this.#sender.one(member.renewal, member.signal))":
         'member.settle({ kind: "applied", replaced: undefined, drawn: undefined })',
     },
+    test: "dynamodb/renewal-batches",
   },
   "those of a batch without an answer count as renewed": {
     takesOut: ["trap 41", "protocol#keeping: Each statement"],
@@ -105,6 +106,7 @@ export const FEATURE_DEFECTS: Defects = {
       "for (const member of batch) this.#settle(member, error)":
         'for (const member of batch) this.#settle(member, { kind: "applied", replaced: undefined, drawn: undefined })',
     },
+    test: "dynamodb/renewal-batches",
   },
 
   // `singleFlight()`: docs/single-flight.md.
