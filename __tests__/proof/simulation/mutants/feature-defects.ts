@@ -140,6 +140,7 @@ export const FEATURE_DEFECTS: Defects = {
   "which flights were over is read eventually consistent": {
     takesOut: ["single-flight#what-is-promised: With freshMs: 0"],
     "flights/look.ts": { "consistent: isConsistent }": "consistent: false }" },
+    test: "behaviour/single-flight",
   },
 
   // Steps between the end of a function and the release: docs/protocol.md.

@@ -5,8 +5,8 @@ export const HAND_OVER_DEFECTS: Defects = {
   "a lease is passed on although others wait for ever": {
     takesOut: ["trap 27", "protocol#turns 4"],
     "session/contention.ts": {
-      "turnLeftMs(at: Address, handOverMs: number): number {":
-        "turnLeftMs(at: Address, handOverMs: number): number { return Number.POSITIVE_INFINITY;",
+      "return known.turnSince === undefined ? 0 : Math.max(0, known.turnSince + handOverMs - this.#clock.atLeast());":
+        "return Number.POSITIVE_INFINITY;",
     },
   },
   "one lease in ten is released although a caller of the process waits": {
