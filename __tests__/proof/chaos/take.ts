@@ -76,10 +76,14 @@ async function takeWith(
       const permits = breakPermits(PERMITS, defect);
       const semaphore = locks.semaphore(name, { ...mutex, permits });
       const several = random() < SEVERAL ? { permits: 2 } : {};
-      const { waitMs, signal } = patience;
-      const taking = waitMs === 0 ? semaphore.tryLock(several) : semaphore.lock({ signal, waitMs, ...several });
-      const lock = await taking;
-      return lock === null ? undefined : takenPermit(name, lock);
+      const lock = await lockOne(
+        {
+          lock: (options) => semaphore.lock({ ...options, ...several }),
+          tryLock: () => semaphore.tryLock(several),
+        },
+        patience,
+      );
+      return lock && takenPermit(name, lock);
     }
     case "shared mutex": {
       const sides = locks.sharedMutex(name, mutex);
@@ -95,6 +99,7 @@ async function takeWith(
 
 /** How many of the sections of a semaphore take two permits. */
 const SEVERAL = 0.3;
+
 /** How many of the sections of a shared mutex are of its shared side. */
 const SHARED = 0.7;
 
@@ -129,7 +134,10 @@ export async function resume(
   return takenPermit(name, await locks.semaphore(name, { ...mutex, permits }).resume(token));
 }
 
-async function lockOne<Held>(mutex: Lockable<Held>, { waitMs, signal }: Patience): Promise<Held | undefined> {
+async function lockOne<Held>(
+  mutex: Pick<Lockable<Held>, "lock" | "tryLock">,
+  { waitMs, signal }: Patience,
+): Promise<Held | undefined> {
   if (waitMs === 0) return (await mutex.tryLock()) ?? undefined;
   return await mutex.lock({ signal, waitMs });
 }

@@ -64,10 +64,13 @@ export async function run(command: readonly string[], mostMs: number = 5 * 60_00
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
   const timer = setTimeout(() => {
     isEnded = true;
-    // What the program has started, such as an engine, ends with it.
-    process.kill(-(child.pid ?? 0), "SIGKILL");
+    // What the program has started, such as an engine, ends with it. A program that has not started has no group.
+    if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
   }, mostMs);
-  const code = await new Promise<number>((resolve, reject) => child.on("error", reject).on("close", resolve));
-  clearTimeout(timer);
-  return { output, code: isEnded ? undefined : code };
+  try {
+    const code = await new Promise<number>((resolve, reject) => child.on("error", reject).on("close", resolve));
+    return { output, code: isEnded ? undefined : code };
+  } finally {
+    clearTimeout(timer);
+  }
 }
