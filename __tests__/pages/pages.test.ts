@@ -6,7 +6,16 @@ import { DeleteTableCommand, type DynamoDBClient } from "@aws-sdk/client-dynamod
 import { describe, expect, it, test } from "@jest/globals";
 import { LockTable, type LockTableOptions } from "dynamutex";
 import { mutexSettings } from "../../lib/options/mutex.js";
-import { blocksOf, docsPages, examplesPages, firstColumn, type Page, pageAt, withoutBlocks } from "../support/pages.js";
+import {
+  anchorOf,
+  blocksOf,
+  docsPages,
+  examplesPages,
+  firstColumn,
+  type Page,
+  pageAt,
+  withoutBlocks,
+} from "../support/pages.js";
 import { createTestTable, testClient } from "../support/table.js";
 
 const ROOT = process.cwd();
@@ -236,14 +245,8 @@ function leadsSomewhere(page: Page, link: string): boolean {
   return !statSync(join(ROOT, file)).isDirectory() && anchorsOf(pageAt(file)).includes(anchor);
 }
 
-/** The anchors that GitHub makes of headings. */
 function anchorsOf(page: Page): readonly string[] {
-  return [...withoutBlocks(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
-    heading
-      .toLowerCase()
-      .replace(/[^\w\- ]/g, "")
-      .replaceAll(" ", "-"),
-  );
+  return [...withoutBlocks(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) => anchorOf(heading));
 }
 
 test("README keeps the two commands that try the project from a clone", () => {

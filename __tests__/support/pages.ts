@@ -55,6 +55,14 @@ export function withoutBlocks({ text }: Page): string {
   return text.replaceAll(/^```.*?^```$/gms, "");
 }
 
+/** The anchor that GitHub makes of a heading. */
+export function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, "")
+    .replaceAll(" ", "-");
+}
+
 /** The first cells of the table under a heading, without their backticks. */
 export function firstColumn({ text }: Page, heading: string): readonly string[] {
   const [, section = ""] = text.split(new RegExp(`^#+ ${heading}$`, "m"));

@@ -1,4 +1,4 @@
-import { docsPages, type Page, withoutBlocks } from "../../../support/pages.js";
+import { anchorOf, docsPages, type Page, withoutBlocks } from "../../../support/pages.js";
 
 /**
  * A rule as a page states it. A defect names it by its id: `trap 11`, `protocol#keeping 3` for a numbered point,
@@ -55,11 +55,11 @@ function sectionsOf(page: Page): Section[] {
   return parts
     .map((part) => {
       const [heading = "", ...lines] = part.split("\n");
-      const anchor = heading
-        .toLowerCase()
-        .replaceAll(/[^\w -]/g, "")
-        .replaceAll(" ", "-");
-      return { page: name, anchor, text: lines.join("\n").replace(/^(?:- \*\*)?What is not\b.*/ms, "") };
+      return {
+        page: name,
+        anchor: anchorOf(heading),
+        text: lines.join("\n").replace(/^(?:- \*\*)?What is not\b.*/ms, ""),
+      };
     })
     .filter(({ anchor }) => hasRules(anchor));
 }
