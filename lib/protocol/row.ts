@@ -126,27 +126,32 @@ export function parseRow({ name, sort }: Address, attributes: Attributes): Parse
     return { problem: wrong.problem, isDamaged: attributes.format === FORMAT && Object.keys(NEEDED).some(has) };
   }
   // The conditions have checked the types. A number may be a bigint: a range admits both.
-  const { uuid, owner, data, fence, handOff, result, due, attempt, ran, ...numbers } = attributes as unknown as Checked;
+  const ours = attributes as unknown as Checked;
+  const { fence } = ours;
   if (typeof fence === "number" && !Number.isInteger(fence)) {
     return { problem: "its fence must be a whole number", isDamaged: true };
   }
   const numberOf = (value: number | undefined): number | undefined => (value === undefined ? undefined : Number(value));
   const row: Row = {
-    ...{ name, sort, uuid, owner, data },
-    expires: Number(numbers.expires),
-    ttlMs: Number(numbers.ttlMs),
-    acquired: Number(numbers.acquired),
-    wanted: numberOf(numbers.wanted),
+    name,
+    sort,
+    uuid: ours.uuid,
+    owner: ours.owner,
+    data: ours.data,
+    expires: Number(ours.expires),
+    ttlMs: Number(ours.ttlMs),
+    acquired: Number(ours.acquired),
+    wanted: numberOf(ours.wanted),
     // It may exceed 2^53, so it is kept exact.
     fence: fence === undefined ? undefined : BigInt(fence),
-    tick: numberOf(numbers.tick),
+    tick: numberOf(ours.tick),
     // An older process does not check these two: a value that is not an integer is no reason to refuse the row.
-    due: wholeIn(due),
-    attempt: wholeIn(attempt),
-    ran: ranIn(ran),
-    permits: numberOf(numbers.permits),
-    handOff: handOffIn(handOff),
-    result: flightResultIn(result),
+    due: wholeIn(ours.due),
+    attempt: wholeIn(ours.attempt),
+    ran: ranIn(ours.ran),
+    permits: numberOf(ours.permits),
+    handOff: handOffIn(ours.handOff),
+    result: flightResultIn(ours.result),
   };
   return { row };
 }
