@@ -140,10 +140,8 @@ interface Hold {
   readonly until: number;
 }
 
-/** How long it may take a process that was shown its own claim on the row to act on it. */
+/** How long it may take a process that was shown its own claim on the row to act on it, while none of its requests waits for a slot. */
 const RECOGNISED_WITHIN_MS = 500;
-/** The same with few slots: its removal waits until a request that hangs gives up its own. */
-const RECOGNISED_IN_LINE_WITHIN_MS = 3_500;
 
 /** A clock that runs fast by what the protocol allows, and a bit. */
 const SLOWEST = 1 - 1e-3;
@@ -177,8 +175,8 @@ export class Judge extends Watcher {
   readonly #rows = new Map<string, { readonly at: Address; readonly process: Process }>();
   /** Claims that a refusal showed to their own process. */
   readonly #shown = new Map<string, { readonly process: Process; readonly since: number }>();
-  /** Processes whose requests stand in line for few slots. */
-  readonly #inLine = new WeakSet<Process>();
+  /** Processes with few slots for their requests, and the requests that wait for one. */
+  readonly #inLine = new WeakMap<Process, ReadonlySet<unknown>>();
   readonly phantoms = new Phantoms(this.scene, this.#inLine);
   readonly ownClaims = new OwnClaimJudge();
   readonly line = new LineJudge(this.scene);
@@ -557,8 +555,13 @@ export class Judge extends Watcher {
   }
 
   /** A process has only a few slots for its requests. */
-  standsInLine(process: Process): void {
-    this.#inLine.add(process);
+  standsInLine(process: Process, waiting: ReadonlySet<unknown>): void {
+    this.#inLine.set(process, waiting);
+  }
+
+  /** Whether a process cannot act on what it was shown: it sleeps, or a request of its own waits for a slot. */
+  #mustWait(process: Process): boolean {
+    return process.asleep || (this.#inLine.get(process)?.size ?? 0) > 0;
   }
 
   /** Looks at the world between two steps. */
@@ -576,10 +579,9 @@ export class Judge extends Watcher {
     if (phantom !== undefined) throw new Violation("a wait leaves nothing behind", `nobody looks for ${phantom}`);
     for (const [uuid, { process, since }] of this.#shown) {
       if (process.isGone) this.#shown.delete(uuid);
-      else if (process.asleep) this.#shown.set(uuid, { process, since: this.now });
-      else if (this.now - since > (this.#inLine.has(process) ? RECOGNISED_IN_LINE_WITHIN_MS : RECOGNISED_WITHIN_MS)) {
+      else if (this.#mustWait(process)) this.#shown.set(uuid, { process, since: this.now });
+      else if (this.now - since > RECOGNISED_WITHIN_MS)
         throw new Violation("an own write is recognised", `${uuid} is on the row, and its process waits`);
-      }
     }
   };
 

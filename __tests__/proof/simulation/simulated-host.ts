@@ -109,7 +109,6 @@ export class SimulatedHost {
     this.#lives += 1;
     const owner = `${"ABCDEFGH"[this.#index]}${this.#lives}`;
     const process = this.#machine.start();
-    if (this.#plan.slots < MANY_SLOTS) judge.standsInLine(process);
     const clock = clockOf(schedule.clock, process);
     let uuids = 0;
     const host = protocol({
@@ -124,11 +123,13 @@ export class SimulatedHost {
         uuids += 1;
         return uuidOf(owner, uuids);
       },
-      watch: (scheduler) =>
-        watchSlots(scheduler, this.#plan.slots, {
+      watch: (scheduler) => {
+        const waiting = watchSlots(scheduler, this.#plan.slots, {
           count: (what) => coverage.count(what),
           unjust: (detail) => judge.blame("renewals leave first", `${owner}: ${detail}`),
-        }),
+        });
+        if (this.#plan.slots < MANY_SLOTS) judge.standsInLine(process, waiting);
+      },
     });
     const life: Life = { owner, process, host };
     this.#life = life;

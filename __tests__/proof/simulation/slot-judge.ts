@@ -24,8 +24,9 @@ const asWaiting = ({ kind, until, deadline = until(), endSignal }: ScheduledRequ
 /**
  * Gives a process few slots for its requests, as throttling and late answers do, and watches in which order they leave: the
  * renewals first whose leases end first, and no take before a release.
+ * @returns the requests that wait for a slot.
  */
-export function watchSlots(scheduler: Scheduler, slots: number, { count, unjust }: SlotEvents): void {
+export function watchSlots(scheduler: Scheduler, slots: number, { count, unjust }: SlotEvents): ReadonlySet<unknown> {
   const { run } = scheduler;
   const waiting = new Set<Waiting>();
   const mustGoBefore = (request: Waiting): Waiting | undefined =>
@@ -60,4 +61,5 @@ export function watchSlots(scheduler: Scheduler, slots: number, { count, unjust 
     waiting.add(asked);
     return answer.finally(() => waiting.delete(asked));
   };
+  return waiting;
 }
