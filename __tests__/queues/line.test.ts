@@ -7,6 +7,7 @@ import { Sections } from "../../lib/queues/sections.js";
 import { Turns } from "../../lib/queues/turns.js";
 import { Call } from "../../lib/taking/call.js";
 import { Wait } from "../../lib/taking/wait.js";
+import { blockedFromNow } from "../../lib/taking/watch.js";
 import { ManualTime } from "../support/manual-time.js";
 import { MemoryHost } from "../support/memory-host.js";
 
@@ -18,12 +19,13 @@ function lineOf(permits: number) {
   const kind = new Sections(session).kinds.semaphore;
   const resource = { name: NAME, kind, at: permitAt(NAME, 0), settings: mutexSettings({}), permits, weight: 1 };
   const line = new Line(session, new Turns(session), resource);
+  line.capacity = permits;
   const caller = () => {
     const request = { resource, data: undefined, holdAtLeastMs: 0 };
     return { request, call: new Call<unknown>(session, NAME, { isPatient: true }), settle: () => undefined };
   };
   const stand = (): Standing => line.add(caller());
-  return { line, stand, newTry: (): Agent => new Wait(session, caller()) };
+  return { line, session, stand, newTry: (): Agent => new Wait(session, caller()) };
 }
 
 test("an agent goes on for the first waiter that has none when its own has gone without the lock", () => {
@@ -94,6 +96,21 @@ test("who asks beside the line counts among its leases until it has one or gives
   expect([line.needsAgent(true), line.isCrowded]).toEqual([false, true]);
   line.dismiss(one);
   expect([line.needsAgent(true), line.hasAgent]).toEqual([true, false]);
+});
+
+test("an empty line is like a new one: the next caller has another number of permits, and knows no holder", async () => {
+  const { line, newTry, session, stand } = lineOf(2);
+  const one = newTry();
+  line.enter(one);
+  await line.asks(one, Promise.resolve());
+  line.blocked = blockedFromNow(session);
+  expect([line.tidy(), line.capacity, line.blocked]).toEqual([false, 2, expect.anything()]);
+  line.dismiss(one);
+  expect([line.tidy(), line.capacity, line.blocked]).toEqual([true, 0, undefined]);
+  // Who stood behind the try still asks what it saw.
+  expect(line.answered).toBeDefined();
+  stand();
+  expect(line.answered).toBeUndefined();
 });
 
 test("the watcher pauses for no longer than the waiter with the shortest poll would", () => {

@@ -47,8 +47,8 @@ export class Line {
   readonly resource: Resource;
   /** Since when holders elsewhere have kept this line from the row; undefined if they have not. */
   blocked: Blocked | undefined;
-  /** How many leases its callers may have at once. */
-  capacity: number;
+  /** How many leases its callers may have at once: as many as the one that knows the most of them says. */
+  capacity = 0;
   /** In the order of their numbers. */
   readonly waiters: Standing[] = [];
   /** The leases that its callers have, the latest last. */
@@ -70,7 +70,6 @@ export class Line {
     this.#session = session;
     this.#turns = turns;
     this.resource = resource;
-    this.capacity = resource.permits;
   }
 
   /** The number of the caller that asked last; 0 if none has. */
@@ -140,6 +139,8 @@ export class Line {
   }
 
   add({ request, call, settle }: Waiter): Standing {
+    // The holder that a line knew before it was empty may have gone long ago.
+    if (this.isEmpty) this.#asking = undefined;
     this.#lastNumber += 1;
     const standing = { request, call, settle, number: this.#lastNumber, agent: undefined };
     this.waiters.push(standing);
@@ -253,9 +254,13 @@ export class Line {
     // Nothing has to be drawn.
   }
 
-  /** Gives up what no caller needs any more. @returns whether the line is empty. */
+  /** Gives up what no caller needs any more: an empty line is like a new one. @returns whether it is empty. */
   tidy(): boolean {
-    return this.isEmpty;
+    if (!this.isEmpty) return false;
+    this.blocked = undefined;
+    this.capacity = 0;
+    this.#sightings = undefined;
+    return true;
   }
 
   /** One claim, from the first copy to the last, in the context of the call that it is for. */
