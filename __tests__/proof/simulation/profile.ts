@@ -1,6 +1,6 @@
 import { type Profiler, Session } from "node:inspector/promises";
 import { explore } from "./explore.js";
-import { dynamutex } from "./protocol.js";
+import { dynamutex, type Protocol } from "./protocol.js";
 
 const RUNS = Number(process.env.SIM_RUNS ?? 300);
 const SEED = Number(process.env.SIM_SEED ?? 1);
@@ -18,11 +18,12 @@ type Part = keyof typeof PARTS | "node";
 
 /**
  * What the simulator's own code costs: its CPU time as a share of the library's, in the same run, so that neither the machine nor what
- * else it does counts. Collected garbage and Node's own code are nobody's.
+ * else it does counts; and for each simulated request, to compare it with another version on the same machine. Collected garbage and
+ * Node's own code are nobody's.
  */
 async function main(): Promise<void> {
-  // What is compiled while it runs is not what a long run costs.
-  await explore(dynamutex, { seed: SEED + 1 }, Math.ceil(RUNS / 4));
+  // The same schedules as below: what is compiled while it runs is not what a long run costs.
+  const requests = await requestsOf(RUNS);
   const session = new Session();
   session.connect();
   await session.post("Profiler.enable");
@@ -36,6 +37,8 @@ async function main(): Promise<void> {
   const [library, simulator, node] = [sum("library"), sum("simulator"), sum("node")];
   console.log(`${runs} schedules of seed ${SEED}, ${steps} steps`);
   console.log(`simulator to library: ${(simulator / library).toFixed(2)}`);
+  const each = (ms: number): string => ((1_000 * ms) / requests).toFixed(1);
+  console.log(`for each of ${requests} requests, in us: simulator ${each(simulator)}, library ${each(library)}`);
   console.log(`in ms: simulator ${simulator.toFixed(0)}, library ${library.toFixed(0)}, Node ${node.toFixed(0)}`);
   for (const part of ["simulator", "library"] as const) {
     console.log(`\n${part}:`);
@@ -43,6 +46,26 @@ async function main(): Promise<void> {
     for (const { name, ms } of mine.slice(0, MOST))
       console.log(`${((100 * ms) / sum(part)).toFixed(1).padStart(6)} %  ${name}`);
   }
+}
+
+/** How many requests the library sends in so many schedules. */
+async function requestsOf(runs: number): Promise<number> {
+  let requests = 0;
+  const counted: Protocol = (surroundings) => {
+    const { store } = surroundings;
+    for (const request of ["write", "writeAll", "read", "query", "scan", "transact"] as const) {
+      const send = store[request].bind(store) as (...sent: unknown[]) => unknown;
+      Object.defineProperty(store, request, {
+        value: (...sent: unknown[]) => {
+          requests += 1;
+          return send(...sent);
+        },
+      });
+    }
+    return dynamutex(surroundings);
+  };
+  await explore(counted, { seed: SEED }, runs);
+  return requests;
 }
 
 interface Time {
