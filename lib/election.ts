@@ -105,7 +105,7 @@ export class Election<Held extends Lock = TransferableLock> implements AsyncDisp
    * @returns when the election is over. It never rejects.
    *
    * @example
-   * process.once("SIGTERM", async () => {
+   * process.on("SIGTERM", async () => {
    *   await election.resign();
    *   await locks.close();
    * });

@@ -229,7 +229,7 @@ export class TableLocks implements AsyncDisposable {
    * @throws {@link LockConfigError} if an option cannot work. The table stays open.
    *
    * @example
-   * process.once("SIGTERM", () => {
+   * process.on("SIGTERM", () => {
    *   // Stop taking new work first. The process ends by itself once the rest is done.
    *   locks.close({ drainMs: 20_000 }).catch((error) => console.error(error));
    * });

@@ -38,12 +38,13 @@ afterAll(async () => {
   await programs[Symbol.asyncDispose]();
 });
 
-/** What a host prints that wakes up then, by default for a fire in this minute, and gets SIGTERM after it. */
+/** What a host prints that wakes up then, by default for a fire in this minute, and gets SIGTERM and Ctrl-C after it. */
 async function host(file: string, wakesAt: string, env: Readonly<Record<string, string>> = {}): Promise<string[]> {
   const fire = wakesAt.replace(/:[\d.]+Z$/, ":00.000Z");
   await using program = programs.start(file, { FIRES_AT: fire, WAKES_AT: wakesAt, ...env });
   await program.printed(/^(sent|not here.*|not-elected|the job ended|Error: .*)$/);
   program.kill("SIGTERM");
+  program.kill("SIGINT");
   const { code } = await program.exit;
   expect(code).toBe(0);
   return program.lines.filter((line) => !/^ +at |^}/.test(line));
@@ -75,6 +76,7 @@ test("trap 53: a host of node-cron that gets SIGTERM while its job runs ends the
   await using program = programs.start("node-cron-host.ts", { ...times, LASTS_MS: "1500" });
   await program.printed(/^the job runs$/);
   program.kill("SIGTERM");
+  program.kill("SIGINT");
   expect(await program.exit).toMatchObject({ code: 0 });
   expect(program.lines).toEqual(["the job runs", "the job ended"]);
 });

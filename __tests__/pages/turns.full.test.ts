@@ -77,7 +77,7 @@ test("docs/leader-election.md: a leader that gets SIGTERM resigns, and the next 
   expect(await first.exit).toEqual({ code: 0, signal: null });
   expect(first.lines).toEqual(["acquired a free lock", "ends"]);
   await second.printed("acquired a free lock");
-  second.kill("SIGTERM");
+  second.kill("SIGINT"); // Ctrl-C
   expect(await second.exit).toEqual({ code: 0, signal: null });
 });
 

@@ -30,4 +30,4 @@ async function sendInvoices(period: number | undefined, signal: AbortSignal): Pr
 }
 
 // A run that is under way ends as it would; then there is nothing left to do.
-process.once("SIGTERM", () => schedule.stop());
+for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => schedule.stop());

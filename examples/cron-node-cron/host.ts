@@ -29,4 +29,4 @@ async function sendInvoices(tick: Date, signal: AbortSignal): Promise<void> {
 }
 
 // A run that is under way ends as it would; then there is nothing left to do.
-process.once("SIGTERM", () => task.destroy());
+for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => task.destroy());

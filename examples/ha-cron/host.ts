@@ -11,7 +11,7 @@ import { JOB_MS, JOB_NAME, STEP_MS, TABLE_NAME, TICK_MS, TTL_MS } from "./settin
 
 const name = process.argv[2] ?? "a";
 const stop = new AbortController();
-process.once("SIGTERM", () => stop.abort());
+for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => stop.abort());
 const log = (event: HostEvent): void => writeEvent(process.stdout.fd, name, event);
 
 await using locks = new LockTable({ tableName: TABLE_NAME, owner: name, ttlMs: TTL_MS });

@@ -55,8 +55,9 @@ function statusOf(error: unknown): number {
 
 server.listen(Number(PORT), () => console.log(`${name} listens on ${(server.address() as AddressInfo).port}`));
 
-process.once("SIGTERM", async () => {
+async function stop(drainMs: number): Promise<void> {
   Server.prototype.close.call(server); // no new requests; that of node:http would cut responses that are being sent
   // Who waits for a lock is answered with 503, and who has one may end. Then nothing keeps the process alive.
-  await locks.close({ drainMs: 20_000 }).catch(console.error);
-});
+  await locks.close({ drainMs }).catch(console.error);
+}
+process.on("SIGTERM", () => stop(20_000)).on("SIGINT", () => stop(0)); // Ctrl-C: now

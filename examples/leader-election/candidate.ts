@@ -15,10 +15,11 @@ const locks = new LockTable({ tableName: TableName, owner: name, ttlMs: 2_000 })
 const election = locks.mutex("scheduler").elect(lead, { data: { pid: process.pid } });
 
 // Whoever leads ends its turn, and the next one leads at once.
-process.once("SIGTERM", async () => {
+async function stop(): Promise<void> {
   await election.resign();
   await locks.close();
-});
+}
+process.on("SIGTERM", stop).on("SIGINT", stop);
 
 async function lead(lock: Lock): Promise<void> {
   console.log(`${name} leads`);
