@@ -111,7 +111,7 @@ async function probe(): Promise<void> {
   // What keeps an application from its start.
   const Twin = { Base: class extends Base {} }.Base;
   const refused = [start([Base, Twin], "twins"), start([], "two", [LockModule.forRoot({ tableName: "locks-eu" })])];
-  refused.push(Test.createTestingModule({ providers: [Scoped] }).compile());
+  refused.push(Test.createTestingModule({ providers: [Base] }).compile());
   for (const error of await Promise.all(refused.map((starting) => starting.catch((reason) => reason)))) {
     const [message] = /two LockModules|not the name of one class|LockModule\.forRoot\(\)/.exec(String(error)) ?? [];
     console.log(`does not start: ${message}`);
