@@ -126,3 +126,58 @@ test("where nothing listens, the command says so as soon as the first connection
   expect(stderr.match(/^dynamutex: nothing listens at .* is tried again until its time is over$/gm)).toHaveLength(1);
   expect(stderr).toMatch(/\ndynamutex: GetItem failed: nothing listens at 127\.0\.0\.1:9: /);
 });
+
+describe("what was given by an option is told by its name:", () => {
+  const none = {
+    AWS_REGION: undefined,
+    AWS_DEFAULT_REGION: undefined,
+    AWS_ENDPOINT_URL_DYNAMODB: undefined,
+    AWS_PROFILE: undefined,
+  };
+
+  test.each<[string, Readonly<Record<string, string>>, string]>([
+    ["--region", {}, "--region, which is eu-centrl-1"],
+    ["AWS_DEFAULT_REGION", { AWS_DEFAULT_REGION: "eu-centrl-1" }, "AWS_DEFAULT_REGION, which is eu-centrl-1"],
+    ["AWS_REGION", { AWS_REGION: "eu-centrl-1", AWS_DEFAULT_REGION: "x" }, "AWS_REGION, which is eu-centrl-1"],
+  ])("a region of %s", async (flag, env, told) => {
+    const line = ["inspect", "m", "--table", "locks", ...(flag === "--region" ? ["--region", "eu-centrl-1"] : [])];
+    const running = cli.start(line, { env: { ...none, ...env } });
+    const [said] = await running.says(/no host of the name .*\n/, "stderr");
+    expect(said).toContain(
+      `dynamodb.eu-centrl-1.amazonaws.com is found: correct ${told}, or check this host's network and DNS. `,
+    );
+  });
+
+  test("an endpoint", async () => {
+    const line = ["inspect", "m", "--table", "locks", "--endpoint-url", "localhost:9"];
+    const { code, stderr } = await cli.run(line);
+    expect({ code, stderr }).toEqual({
+      code: 125,
+      stderr: expect.stringContaining("--endpoint-url is localhost:9, which is no URL"),
+    });
+    expect(stderr).not.toContain("AWS_ENDPOINT_URL_DYNAMODB");
+  });
+
+  test.each([
+    ["--profile", ["--profile", "prdo"], {}],
+    ["AWS_PROFILE", [], { AWS_PROFILE: "prdo" }],
+  ])("a profile of %s that does not exist, with the files that were read", async (source, options, env) => {
+    await cli.put("config", "[profile prod]\nregion = eu-central-1\n");
+    const files = { AWS_CONFIG_FILE: "config", AWS_SHARED_CREDENTIALS_FILE: "/dev/null" };
+    const line = ["inspect", "m", "--table", "locks", ...options];
+    expect(await cli.run(line, { env: { ...none, ...env, ...files } })).toMatchObject({
+      code: 125,
+      stderr: `dynamutex: there is no profile prdo in config or /dev/null: correct ${source}\n`,
+    });
+  });
+});
+
+test("a table that does not exist: the command that creates this one", async () => {
+  const line = ["run", "m", "--table", "lokcs", "--region", "us-east-1", "--keys", "id,,", "--", "true"];
+  expect(await cli.run(line, { env: { DYNAMUTEX_TABLE: scene.tableName } })).toMatchObject({
+    code: 125,
+    stderr:
+      "dynamutex: table lokcs does not exist in region us-east-1 for these credentials: `dynamutex create-table --table lokcs " +
+      "--keys id,, --region us-east-1` creates it, or correct --table or --region\n",
+  });
+});

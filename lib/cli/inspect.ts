@@ -12,7 +12,7 @@ export async function inspect(name: string, options: TableArguments & { readonly
 }
 
 function textOf(name: string, { locks, waiters }: Found): string {
-  if (locks.length === 0) return `${printable(name)} is free\n`;
+  if (locks.length === 0) return `${printable(name)} is free: nothing is recorded under this name\n`;
   const queue = waiters.map(({ kind, owner, since, problem }) =>
     problem === undefined
       ? line("waits", `${printable(owner)}, for ${kind}, since ${since.toISOString()}`)

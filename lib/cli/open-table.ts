@@ -1,5 +1,9 @@
+import { readFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
 import { type Clock, LockStoreError, LockTable, type TableProblem, type TableReport, tableClock } from "../index.js";
 import { EXIT, Failure } from "./failure.js";
+import { giveToSdk, sourceOf } from "./given.js";
 
 /** Where the locks are, as the options of every command say. */
 export interface TableArguments {
@@ -23,6 +27,8 @@ export interface OpenTable {
   readonly locks: LockTable;
   readonly clock: Clock;
   readonly keys: TableKeys;
+  /** As they were given. */
+  readonly options: TableArguments;
 }
 
 /**
@@ -31,18 +37,19 @@ export interface OpenTable {
  * comes from the table, what is wrong with it.
  */
 export async function onTable<Result>(
-  { table: tableName, keyPrefix, keys: names, ...others }: TableArguments,
+  options: TableArguments,
   act: (table: OpenTable) => Promise<Result>,
 ): Promise<Result> {
-  useEnvironment(others);
+  const { table: tableName, keyPrefix, keys: names } = options;
+  useEnvironment(options);
   if (!tableName) throw new Failure("no table is named: give --table NAME, or set DYNAMUTEX_TABLE");
   const keys = keysOf(names || "name,sort");
   const clock = tableClock();
   const locks = new LockTable({ tableName, keyPrefix, keys: { ...keys, sort: keys.sort ?? null }, clock });
   try {
-    return await act({ locks, clock, keys });
+    return await act({ locks, clock, keys, options });
   } catch (error) {
-    throw await explained(error, locks, keys);
+    throw await explained(error, { locks, keys, options });
   } finally {
     await locks.close().catch(() => undefined);
   }
@@ -58,13 +65,12 @@ function keysOf(text: string): TableKeys {
   return { partition, sort: sort || undefined, ttl: ttl || "purge" };
 }
 
-/** The SDK reads the environment. What is run under a lock gets that of this command, and not this one. */
 function useEnvironment({ region, profile, endpointUrl }: TableArguments): void {
   const { env } = process;
-  const usedRegion = region ?? env.AWS_REGION ?? env.AWS_DEFAULT_REGION;
-  if (usedRegion !== undefined) env.AWS_REGION = usedRegion;
-  if (profile !== undefined) env.AWS_PROFILE = profile;
-  if (endpointUrl !== undefined) env.AWS_ENDPOINT_URL_DYNAMODB = endpointUrl;
+  if (env.AWS_REGION === undefined) giveToSdk("AWS_REGION", "AWS_DEFAULT_REGION", env.AWS_DEFAULT_REGION);
+  giveToSdk("AWS_REGION", "--region", region);
+  giveToSdk("AWS_PROFILE", "--profile", profile);
+  giveToSdk("AWS_ENDPOINT_URL_DYNAMODB", "--endpoint-url", endpointUrl);
   // It concerns who installs Node, and cron would mail it with every run.
   env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= "true";
 }
@@ -76,20 +82,38 @@ const UNKNOWN = [
 ] as const;
 
 /** The same error, or what it comes from: if the table refused a request for good, `check()` tells what is wrong with it. */
-async function explained(error: unknown, locks: LockTable, keys: TableKeys): Promise<unknown> {
+async function explained(error: unknown, table: Pick<OpenTable, "locks" | "keys" | "options">): Promise<unknown> {
   if (!(error instanceof LockStoreError) || error.transient) return error;
   const unknown = error.cause instanceof Error && UNKNOWN.find(([told]) => told.test((error.cause as Error).message));
-  if (unknown) return new Failure(unknown[1], EXIT.failed, { cause: error });
+  if (unknown) return new Failure((await noSuchProfile()) ?? unknown[1], EXIT.failed, { cause: error });
   if (error.cause instanceof Error && !/^(ResourceNotFound|Validation)Exception$/.test(error.cause.name)) return error;
-  const report = await locks.check().catch(() => undefined);
+  const report = await table.locks.check().catch(() => undefined);
   const problem = report?.problems.find(({ code }) => code === "missing" || code === "keys");
-  return report && problem ? new Failure(wordsOf(problem, report, keys), EXIT.failed, { cause: error }) : error;
+  return report && problem ? new Failure(wordsOf(problem, report, table), EXIT.failed, { cause: error }) : error;
+}
+
+/** Said of a profile that is in none of the files which the SDK reads. */
+async function noSuchProfile(): Promise<string | undefined> {
+  const { AWS_PROFILE: profile, AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE } = process.env;
+  if (profile === undefined) return undefined;
+  const folder = join(homedir(), ".aws");
+  const files = [AWS_CONFIG_FILE ?? join(folder, "config"), AWS_SHARED_CREDENTIALS_FILE ?? join(folder, "credentials")];
+  const texts = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
+  const headings = texts.flatMap((text) => [...text.matchAll(/^\s*\[\s*(?:profile\s+)?["']?(.+?)["']?\s*\]/gm)]);
+  if (headings.some(([, name]) => name === profile)) return undefined;
+  return `there is no profile ${profile} in ${files.join(" or ")}: correct ${sourceOf("AWS_PROFILE")}`;
 }
 
 /** What is wrong with a table and what to do: of some problems, the library says it to a program and not to a prompt. */
-export function wordsOf({ code, message }: TableProblem, { tableName, table }: TableReport, keys: TableKeys): string {
+export function wordsOf(
+  { code, message }: TableProblem,
+  { tableName, table }: TableReport,
+  { keys, options }: Pick<OpenTable, "keys" | "options">,
+): string {
   if (code === "missing") {
-    return `table ${tableName} does not exist: \`dynamutex create-table\` creates it, or correct --table or --region`;
+    const region = process.env.AWS_REGION === undefined ? "" : ` in region ${process.env.AWS_REGION}`;
+    const create = `\`dynamutex create-table${flagsOf(options)}\` creates it`;
+    return `table ${tableName} does not exist${region} for these credentials: ${create}, or correct --table or --region`;
   }
   if (code !== "keys" || table?.partition === undefined) return message;
   const { partition, sort } = table;
@@ -101,3 +125,12 @@ export function wordsOf({ code, message }: TableProblem, { tableName, table }: T
   const names = [partition, sort ?? "", keys.ttl === "purge" ? "" : keys.ttl].join(",").replace(/,+$/, "");
   return `table ${tableName} does not fit: it has ${differs}; give --keys ${names}`;
 }
+
+/** The options of this command that say which table it is, for another command. */
+function flagsOf({ table, keys, region, profile, endpointUrl }: TableArguments): string {
+  const flags = { table, keys, region, profile, "endpoint-url": endpointUrl };
+  const given = Object.entries(flags).filter(([, value]) => value !== undefined && value !== "");
+  return given.map(([flag, value = ""]) => ` --${flag} ${inShell(value)}`).join("");
+}
+
+const inShell = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);

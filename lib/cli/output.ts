@@ -1,4 +1,5 @@
 import { write, writeSync } from "node:fs";
+import { asGiven } from "./given.js";
 
 /**
  * Writes one line to stderr, before it returns. It does not touch `process.stderr`, which would make a pipe non-blocking
@@ -24,7 +25,7 @@ export function mention(line: string): void {
 }
 
 function lineOf(line: string): Buffer {
-  return Buffer.from(`dynamutex: ${printable(line.replace(/\s*\n\s*/g, " "))}\n`);
+  return Buffer.from(`dynamutex: ${printable(asGiven(line).replace(/\s*\n\s*/g, " "))}\n`);
 }
 
 /**

@@ -5,11 +5,11 @@ import { print, printable } from "./output.js";
 
 /** Checks whether locks work on a table. @returns 0 if they do, 1 if not. */
 export async function check(options: TableArguments): Promise<number> {
-  return await onTable(options, async ({ locks, keys }) => {
-    const report = await locks.check();
+  return await onTable(options, async (opened) => {
+    const report = await opened.locks.check();
     const { tableName, usable, problems, table, batches } = report;
     const lines = problems.map((problem) => {
-      const line = printable(`${problem.severity}: ${wordsOf(problem, report, keys)}`);
+      const line = printable(`${problem.severity}: ${wordsOf(problem, report, opened)}`);
       return styleText(problem.severity === "error" ? "red" : "yellow", line);
     });
     if (usable && batches?.advice !== undefined) lines.push(printable(`advice: ${batches.advice}`));

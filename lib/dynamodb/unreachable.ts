@@ -39,7 +39,7 @@ function unknownHost(host: string): string {
   const elsewhere = `the client's region or endpoint (AWS_REGION, ${ENDPOINTS.join(", ")}, region and endpoint_url in ~/.aws/config)`;
   const isIn = (value: string, name: string): boolean =>
     name === "AWS_REGION" ? host.split(".").includes(value) : hostOf(value) === host;
-  return `no host of the name ${host} is found: ${correct([...ENDPOINTS, "AWS_REGION"], isIn, elsewhere)}`;
+  return `no host of the name ${host} is found: ${correct([...ENDPOINTS, "AWS_REGION"], isIn, elsewhere)}, or check this host's network and DNS`;
 }
 
 /** Without a scheme the SDK takes the host for one, or gives up with an error that names no variable. */

@@ -124,8 +124,8 @@ describe("an address that cannot be right", () => {
   test("a region that does not exist is told at once, with its variable", async () => {
     await within({ AWS_REGION: "us-esat-1" }, async () => {
       expect(await warningOfAWait()).toBe(
-        "no host of the name dynamodb.us-esat-1.amazonaws.com is found: correct AWS_REGION, which is us-esat-1. " +
-          "The request is tried again until its time is over",
+        "no host of the name dynamodb.us-esat-1.amazonaws.com is found: correct AWS_REGION, which is us-esat-1, " +
+          "or check this host's network and DNS. The request is tried again until its time is over",
       );
     });
   });
