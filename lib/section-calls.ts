@@ -91,7 +91,7 @@ export class SectionCalls<Held> {
     try {
       return await call.begin(() => this.#sections.add({ request, call, settle: (lock) => call.settle(lock) }));
     } catch (error) {
-      throw retraced(error);
+      throw retraced(error, name);
     }
   }
 
@@ -113,15 +113,16 @@ export class SectionCalls<Held> {
     try {
       return await call.begin(() => askFor(session, { request, call, settle }, work));
     } catch (error) {
-      throw retraced(error);
+      throw retraced(error, this.#resource.name);
     }
   }
 
   /** Checks what can be checked before a request, and copies the data, which may be sent much later. */
   #requestOf(options: TryRunOptions): SectionRequest {
     const { data, holdAtLeastMs = 0 } = options;
-    this.#sections.session.assertOpen();
-    this.#sections.session.store.admit(data);
+    const { closing, store } = this.#sections.session;
+    if (closing.aborted) throw retraced(closing.reason, this.#resource.name);
+    store.admit(data);
     const resource = this.#how.resourceFor?.(options) ?? this.#resource;
     return { resource, data: data && copyOf(data), holdAtLeastMs, once: tickOf(options) };
   }

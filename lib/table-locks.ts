@@ -140,7 +140,7 @@ export class TableLocks implements AsyncDisposable {
     checkCount(locks);
     const { lock, settingsOf } = lockAllOptions(options, this.#defaults);
     const members = locks.map((each, index): SetMember => {
-      if (typeof each === "string") checkName(each, this.#layout.keyPrefix);
+      if (typeof each === "string") checkName(each, this.#layout.keyPrefix, `locks.${index}`);
       const member = typeof each === "string" ? { name: each, settings: undefined } : Mutex.of(each, this.session);
       if (member !== undefined) return { name: member.name, settings: settingsOf(member.settings) };
       throw new LockConfigError(`locks.${index}`, each, "must be a name, or a mutex of this LockTable");

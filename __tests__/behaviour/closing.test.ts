@@ -409,12 +409,22 @@ describe("an unlock() that was forgotten", () => {
     expect(warnings).toEqual([]);
   });
 
-  test("a call after the close is told to come before it", async () => {
+  test("a call after the close, and one that waits during it, are told to come before it, with the name of their lock", async () => {
     const locks = scene.host({});
-    await locks.close();
-    await expect(locks.mutex(scene.name).lock()).rejects.toMatchObject({
+    const told = {
       code: "LOCK_CLOSED",
-      message: "This LockTable is closed: await calls before you close it, or make a new one",
-    });
+      message:
+        "This LockTable is closed: await calls before you close it, or make a new one. " +
+        `Lock ${JSON.stringify(scene.name)} was not taken`,
+    };
+    const mutex = locks.mutex(scene.name);
+    const lock = await mutex.lock();
+    const waiting = expect(mutex.lock()).rejects.toMatchObject(told);
+    const closed = locks.close();
+    await waiting;
+    await lock.unlock();
+    await closed;
+    await expect(mutex.lock()).rejects.toMatchObject(told);
+    await expect(mutex.tryLock()).rejects.toMatchObject(told);
   });
 });

@@ -153,13 +153,13 @@ export function checkFits({ fair }: MutexSettings, { sort }: TableLayout): void 
 }
 
 /** @throws {@link LockConfigError} if a lock cannot have this name: DynamoDB could not store it, or would change it. */
-export function checkName(name: string, keyPrefix: string): void {
-  if (typeof name !== "string" || name === "") throw new LockConfigError("name", name, "must be a non-empty string");
-  if (!isWellFormed(name)) throw new LockConfigError("name", name, NOT_WELL_FORMED);
+export function checkName(name: string, keyPrefix: string, option = "name"): void {
+  if (typeof name !== "string" || name === "") throw new LockConfigError(option, name, "must be a non-empty string");
+  if (!isWellFormed(name)) throw new LockConfigError(option, name, NOT_WELL_FORMED);
   const bytes = Buffer.byteLength(keyPrefix + name);
   if (bytes > MAX_NAME_BYTES) {
     const remedy = `must be at most ${MAX_NAME_BYTES} bytes with the key prefix, DynamoDB's limit for a key; it is ${bytes}`;
-    throw new LockConfigError("name", name, remedy);
+    throw new LockConfigError(option, name, remedy);
   }
 }
 
