@@ -91,7 +91,9 @@ test("with a Java that is too old, or a port that is taken, the engine's program
   try {
     await writeFile(join(folder, "java"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
     const { code, printed } = await startEngine({ PATH: `${folder}:${process.env.PATH}` }).ended;
-    expect(printed).toBe("DynamoDB Local has ended: it needs Java 17 or newer, and port 8000.\n");
+    expect(printed).toBe(
+      "DynamoDB Local has ended: it needs Java 17 or newer, and port 8000, where an earlier one may still run.\n",
+    );
     expect(code).toBe(1);
   } finally {
     await rm(folder, { recursive: true });
@@ -103,6 +105,19 @@ test.each(["SIGINT", "SIGTERM"] as const)("the end of the engine's program by %s
   const { child, ended } = startEngine({}, port);
   await isUp(port, child);
   child.kill(signal);
+  await ended;
+  await expect(fetch(`http://127.0.0.1:${port}`)).rejects.toThrow("fetch failed");
+});
+
+test("docs/local-development.md: the end of its line for the engine is that of Java", async () => {
+  const port = await freePort();
+  const [line = ""] = blocksOf(pageAt("docs/local-development.md")).flatMap(({ language, text }) =>
+    language === "sh" ? (/^node [\s\S]*/m.exec(text) ?? []) : [],
+  );
+  const child = spawn("bash", ["-c", `exec ${line.replace("8000", String(port))}`], { stdio: "ignore" });
+  const ended = once(child, "exit");
+  await isUp(port, child);
+  child.kill("SIGTERM");
   await ended;
   await expect(fetch(`http://127.0.0.1:${port}`)).rejects.toThrow("fetch failed");
 });
