@@ -35,6 +35,18 @@ describe("the changelog of a release", () => {
   });
 });
 
+describe("the repository itself", () => {
+  it.each(["pack", "publish"])("is refused by npm %s, with the command that makes a package", async (command) => {
+    const refused = run("npm", [command, "--dry-run", "--offline"]);
+    await expect(refused).rejects.toMatchObject({ stderr: expect.stringContaining("`npm run release -- minor`") });
+  });
+
+  it("is installed from git without a word", async () => {
+    const env = { ...process.env, npm_command: "install" };
+    expect(await run("node", [".ci/release/prepack.js"], { env })).toEqual({ stdout: "", stderr: "" });
+  });
+});
+
 describe("the manifest of a release", () => {
   it("is refused without each of repository, homepage and bugs, and with one that is no address", async () => {
     const { problemsOf } = await script("manifest.js");

@@ -41,6 +41,7 @@ function importMs(name: string): number {
 
 /** What `npm install dynamutex` adds where the SDK is installed already. */
 function installedKb(): number {
-  const [packed] = JSON.parse(execFileSync("npm", ["pack", "--dry-run", "--json"], { cwd: ROOT, encoding: "utf8" }));
+  const args = ["pack", "--dry-run", "--json", "--ignore-scripts"]; // without these, it would ask for a release
+  const [packed] = JSON.parse(execFileSync("npm", args, { cwd: ROOT, encoding: "utf8" }));
   return packed.unpackedSize / 1_000;
 }
