@@ -161,7 +161,10 @@ describe("the table", () => {
     const [missing, listed] = await Promise.all([onTable("check"), onTable("ls")]);
     const created = await onTable("create-table");
     const [usable, mismatch] = await Promise.all([onTable("check"), cli.run(["create-table", "--table", tableName])]);
-    expect(missing).toMatchObject({ code: 1, stdout: expect.stringMatching(/^error: .*`dynamutex create-table --table /) });
+    expect(missing).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^error: .*`dynamutex create-table --table /),
+    });
     expect(missing.stdout).toMatch(/\ntable .*: locks do not work on it\n$/);
     expect(listed).toMatchObject({ code: 125, stderr: expect.stringMatching(/create-table/) });
     expect(created).toMatchObject({ code: 0, stdout: `table ${tableName} is ready\n` });

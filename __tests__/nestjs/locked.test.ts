@@ -124,6 +124,40 @@ describe("a method with @Locked()", () => {
   });
 });
 
+test("the function for the name gets the types of the method's parameters, or may declare them, wider or fewer", async () => {
+  interface Order {
+    readonly id: number;
+    readonly text: string;
+  }
+  @Injectable()
+  class Typed {
+    @Locked(({ id }) => `order#${id.toFixed()}`)
+    async inferred(_order: Order, @HeldLock() lock?: Lock): Promise<string | undefined> {
+      return lock?.name;
+    }
+    @Locked((order: { readonly id: number | string }) => `order#${order.id}`)
+    async wider(_order: Order, _note = "none", @HeldLock() lock?: Lock): Promise<string | undefined> {
+      return lock?.name;
+    }
+    @Locked(({ id }: Order, note?: string) => `order#${id}#${note}`)
+    async optional(_order: Order, _note?: string, @HeldLock() lock?: Lock): Promise<string | undefined> {
+      return lock?.name;
+    }
+    @Locked((...all: readonly unknown[]) => `${all.length} orders`)
+    async rest(...orders: readonly Order[]): Promise<number> {
+      return orders.length;
+    }
+  }
+  const typed = (await startApplication(new TestTable().host(), { providers: [Typed] })).get(Typed);
+  const order = { id: 7, text: "" };
+  expect([await typed.inferred(order), await typed.wider(order), await typed.optional(order)]).toEqual([
+    "order#7",
+    "order#7",
+    "order#7#undefined",
+  ]);
+  expect(await typed.rest(order, order)).toBe(2);
+});
+
 test("several tables are told apart by their names, in one class and in its subclass", async () => {
   class Base {
     @Locked("a")
@@ -258,6 +292,13 @@ describe("an instance that Nest has not injected says why it cannot lock", () =>
     await expect(work()).rejects.toEqual(refused);
   });
 
+  test("in an application without the module: it does not start, and says which is missing", async () => {
+    const building = Test.createTestingModule({ providers: [Bare] }).compile();
+    await expect(building).rejects.toThrow(
+      /dependencies of the Bare[\s\S]*dynamutex\/nestjs: locks of LockModule\.forRoot\(\)/,
+    );
+  });
+
   test("a table that no LockModule has: the application does not start", async () => {
     class Elsewhere {
       @Locked("a", { table: "nowhere" })
@@ -267,7 +308,9 @@ describe("an instance that Nest has not injected says why it cannot lock", () =>
       imports: [LockModule.forRoot({ tableName: "locks" })],
       providers: [Elsewhere],
     }).compile();
-    await expect(building).rejects.toThrow(/dependencies of the Elsewhere.*dynamutex\.nestjs\.app:nowhere/);
+    await expect(building).rejects.toThrow(
+      /dependencies of the Elsewhere[\s\S]*dynamutex\/nestjs: locks of LockModule\.forRoot\(\{ name: "nowhere" \}\)/,
+    );
   });
 });
 
@@ -299,9 +342,35 @@ describe("what cannot work is refused where the class is declared", () => {
       sync(): string {
         return "";
       }
-      // @ts-expect-error The name is made of what a caller passes, and that is not known.
+    }
+    expect(Typed.name).toBe("Typed");
+  });
+
+  test("a function for the name that cannot take the method's arguments, by its type", () => {
+    class Typed {
+      // @ts-expect-error
+      @Locked((order: number) => `order#${order}`)
+      async other(order: string): Promise<string> {
+        return order;
+      }
+      // @ts-expect-error
       @Locked((order: string) => order)
-      async typed(order: string): Promise<string> {
+      async optional(order?: string): Promise<void> {
+        await order;
+      }
+      // @ts-expect-error
+      @Locked((order: string, more: string) => order + more)
+      async fewer(order: string): Promise<string> {
+        return order;
+      }
+      // @ts-expect-error
+      @Locked((...all: string[]) => all.join())
+      async rest(order: string, count: number): Promise<string> {
+        return order.repeat(count);
+      }
+      // @ts-expect-error A function without types gets those of the method.
+      @Locked((order) => order.name)
+      async inferred(order: { readonly id: string }): Promise<unknown> {
         return order;
       }
     }
@@ -310,7 +379,7 @@ describe("what cannot work is refused where the class is declared", () => {
 
   test("a name that the arguments do not make", async () => {
     class Nameless {
-      @Locked((order) => order as string)
+      @Locked((order?: string) => order as string)
       async ship(_order?: string): Promise<void> {}
     }
     const application = await startApplication(new TestTable().host(), { providers: [Nameless] });

@@ -66,6 +66,36 @@ describe("LockModule", () => {
   });
 });
 
+describe("a table that two modules make", () => {
+  const start = (...options: readonly LockModuleRootOptions[]) =>
+    Test.createTestingModule({ imports: options.map((each) => LockModule.forRoot(each)) }).compile();
+
+  test.each([undefined, "europe"])("is refused if their options differ, with a remedy: %s", async (name) => {
+    await expect(start({ name, tableName: "locks" }, { name, tableName: "locks-eu" })).rejects.toMatchObject({
+      code: "LOCK_CONFIG",
+      option: "name",
+      value: name,
+      message: expect.stringMatching(/two LockModules whose options differ.*once, in the root module/),
+    });
+  });
+
+  test("is refused where the second is in a feature module, and from a factory", async () => {
+    @Module({ imports: [LockModule.forRootAsync({ useFactory: async () => ({ tableName: "locks-eu" }) })] })
+    class Feature {}
+    const imports = [LockModule.forRoot({ tableName: "locks" }), Feature];
+    await expect(Test.createTestingModule({ imports }).compile()).rejects.toMatchObject({ option: "name" });
+  });
+
+  test("may stay if their options are equal, or each is in an application of its own", async () => {
+    const poll = () => ({ minMs: 10, maxMs: 20 });
+    const equal = await start({ tableName: "locks", poll: poll() }, { tableName: "locks", poll: poll() });
+    const other = await start({ tableName: "locks-eu" });
+    const names = [equal, other].map((application) => application.get<LockTable>(getLocksToken()).tableName);
+    expect(names).toEqual(["locks", "locks-eu"]);
+    for (const application of [equal, other]) await application.close();
+  });
+});
+
 /** What happened, in order. */
 const told: string[] = [];
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { Injectable } from "@nestjs/common";
+import { Injectable, type Type } from "@nestjs/common";
 import type { Lock } from "../../lib/index.js";
 import { HeldLock, Locked, OncePer, type OncePerOptions } from "../../lib/nestjs/index.js";
 import { TestTable, type TestTableOptions } from "../../lib/testing/index.js";
@@ -94,12 +94,40 @@ describe("the mutex of a method without a name", () => {
     expect(names.sort()).toEqual(["Daily.run", "Weekly.run"]);
   });
 
-  test("is refused to a second class of the same name, which would never run", async () => {
-    const OtherDaily = { Daily: class Daily extends Job {} }.Daily;
-    const application = await startApplication(new TestTable(AT).host(), { providers: [Daily, OtherDaily] });
-    await application.get(Daily).run();
-    await expect(application.get(OtherDaily).run()).rejects.toMatchObject({ code: "LOCK_CONFIG", value: "Daily.run" });
-    await application.get(Daily).run();
+  test.each<[what: string, other: Type]>([
+    ["a second class of the same name, which would never run", { Daily: class Daily extends Job {} }.Daily],
+    ["a class without a name", (() => class extends Job {})()],
+  ])("is refused to %s: the application does not start", async (_, other) => {
+    const starting = startApplication(new TestTable(AT).host(), {
+      providers: [Daily, { provide: "other", useClass: other }],
+    });
+    const refused = { code: "LOCK_CONFIG", option: "name", value: `${other.name}.run` };
+    await expect(starting).rejects.toMatchObject(refused);
+  });
+
+  test("is refused to a second class of the same name where a method of its own is decorated too", async () => {
+    class Own extends Job {
+      @OncePer(HOUR_MS, { name: "named" })
+      async named(): Promise<void> {}
+    }
+    const OtherOwn = { Own: class Own extends Job {} }.Own;
+    const starting = startApplication(new TestTable(AT).host(), { providers: [OtherOwn, Own] });
+    await expect(starting).rejects.toMatchObject({ code: "LOCK_CONFIG", value: "Own.run" });
+  });
+
+  test("may be that of a class of the same name whose methods have names, and of a second instance", async () => {
+    class Own extends Job {
+      @OncePer(HOUR_MS, { name: "another" })
+      override async run(): Promise<void> {
+        runs.push("Own");
+      }
+    }
+    const Plain = { Own: class Own {} }.Own;
+    const again = { provide: "again", useClass: Daily };
+    const application = await startApplication(new TestTable(AT).host(), { providers: [Daily, again, Own, Plain] });
+    runs.length = 0;
+    for (const job of [Daily, "again", Own]) await application.get<Job>(job).run();
+    expect(runs).toEqual(["Daily", "Own"]);
   });
 });
 

@@ -32,6 +32,9 @@ describe.each(VERSIONS)("with NestJS $version, in a project of type $type", (ver
       "the job runs",
       "LOCK_CLOSED LOCK_CONFIG",
       "two copies: true, mixed",
+      "does not start: not the name of one class",
+      "does not start: two LockModules",
+      "does not start: LockModule.forRoot()",
     ]);
   });
 

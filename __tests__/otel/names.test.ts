@@ -205,14 +205,61 @@ describe("the dashboard and the alarms ask for metrics and labels that are there
     expect(names.filter((name) => !shown.includes(name))).toEqual([]);
   });
 
-  test("and what an alarm looks at is there at 0 before the first of its kind", async () => {
-    const collector = new Collector();
-    collector.instrument();
-    const begun = (await collector.metrics()).map(({ descriptor: { name }, dataPoints }) => [name, dataPoints.length]);
-    expect(begun).toEqual([
-      ["dynamutex.failures", 3],
-      ["dynamutex.losses", 6],
-      ["dynamutex.warnings", 10],
-    ]);
+  describe("and what an alarm looks at is there at 0 before the first of its kind, or its absence counts as 0:", () => {
+    /** Costs begin far below their threshold, and a histogram has no 0; without either, the alarm gets `vector(0)` or does not fire. */
+    const ABSENT = [
+      `{__name__=~"dynamutex_wait_duration(_seconds)?_bucket",dynamutex_outcome="acquired"}`,
+      "dynamutex_capacity_units_total",
+      `dynamutex_requests_total{dynamutex_outcome="refused"}`,
+      `{__name__=~"dynamutex_wait_duration(_seconds)?_count",dynamutex_outcome="acquired"}`,
+    ];
+    const absent = (exposition: string) =>
+      [...new Set(ALARMS.flatMap(selectorsIn))].filter((selector) => !isThere(selector, exposition));
+
+    test.each([false, (name: string) => (name === "a" ? name : undefined)])("lockNames: %p", async (lockNames) => {
+      const collector = new Collector();
+      collector.instrument({ lockNames });
+      const registry = new Registry();
+      using _ = instrumentLocks({ registry, lockNames });
+      const scopeMetrics = [{ scope: { name: "dynamutex" }, metrics: await collector.metrics() }];
+      const collected = { resource: { attributes: {} }, scopeMetrics };
+      expect(absent(new PrometheusSerializer().serialize(collected as never))).toEqual(ABSENT);
+      expect(absent(await registry.metrics())).toEqual(ABSENT);
+    });
+
+    test("an alarm that fires if nothing is there gets a 0 for that", () => {
+      const [, ...added] = ABSENT.filter((selector) => !selector.includes("_bucket"));
+      const alarms = ALARMS.filter((expression) => added.some((selector) => expression.includes(selector)));
+      expect(alarms).toHaveLength(2);
+      for (const expression of alarms) expect(expression).toMatch(/"\}\[\w+\]\)\) or vector\(0\)\) (==|>) \d+$/);
+    });
   });
 });
+
+/** What an expression selects, without its range. */
+function selectorsIn(expression: string): readonly string[] {
+  return [
+    ...expression
+      .replaceAll(/by \([^)]*\)/g, "")
+      .matchAll(/dynamutex_\w+(?=[[ )])(?![^{]*\})|(?:dynamutex_\w+)?\{[^}]*\}/g),
+  ].map(([selector]) => selector);
+}
+
+/** Whether the text that Prometheus reads has a series that a selector selects. */
+function isThere(selector: string, exposition: string): boolean {
+  const [name = ""] = /^\w+/.exec(selector) ?? [];
+  const matchers = [...selector.matchAll(/(\w+)(=~|!~|=)"([^"]*)"/g)].map(([, label = "", operator, text = ""]) => {
+    const pattern = new RegExp(`^(?:${operator === "=" ? text.replaceAll(/\W/g, "\\$&") : text})$`);
+    return (values: ReadonlyMap<string, string>) => pattern.test(values.get(label) ?? "") !== (operator === "!~");
+  });
+  return [...exposition.matchAll(/^(dynamutex_\w+)(?:\{(.*)\})? \S+(?: \d+)?$/gm)].some(
+    ([, series = "", labels = ""]) => {
+      if (name !== "" && series !== name) return false;
+      const values = new Map(
+        [...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, label = "", value = ""]) => [label, value]),
+      );
+      values.set("__name__", series);
+      return matchers.every((isMatch) => isMatch(values));
+    },
+  );
+}

@@ -129,9 +129,15 @@ describe("the metrics", () => {
 
   test("that an alarm looks at are there at 0 before the first of their kind", async () => {
     const { registry } = measured();
-    const zeros = [...(await registry.metrics()).matchAll(/^dynamutex_(losses|failures|warnings)_total\{.*\} 0$/gm)];
-    const counts = ["losses", "failures", "warnings"].map((kind) => zeros.filter(([, found]) => found === kind).length);
-    expect(counts).toEqual([6, 3, 10]);
+    const zeros = [
+      ...(await registry.metrics()).matchAll(
+        /^dynamutex_(losses|failures|takeovers|warnings|requests)_total\{.*\} 0$/gm,
+      ),
+    ];
+    const counts = ["losses", "failures", "takeovers", "warnings", "requests"].map(
+      (kind) => zeros.filter(([, found]) => found === kind).length,
+    );
+    expect(counts).toEqual([6, 3, 2, 10, 34]);
   });
 
   test("are labelled by a function, whose errors are told once and end nothing", async () => {

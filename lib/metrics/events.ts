@@ -62,12 +62,43 @@ const FAILURES: Readonly<Record<Failure, Attributes>> = {
   error: { "error.type": "LOCK_STORE" },
 };
 
+type Takeover = NonNullable<Diagnostics["dynamutex:acquired"]["takeover"]>;
+const TAKEOVERS: Readonly<Record<Takeover, true>> = { expired: true, unchanged: true };
+
+type Operation = Diagnostics["dynamutex:request"]["operation"];
+const OPERATIONS: Readonly<Record<Operation, true>> = {
+  take: true,
+  "take-all": true,
+  renew: true,
+  "renew-all": true,
+  reissue: true,
+  transfer: true,
+  release: true,
+  record: true,
+  remove: true,
+  mark: true,
+  draw: true,
+  check: true,
+  "put-result": true,
+  read: true,
+  query: true,
+  scan: true,
+  transact: true,
+};
+
 /**
  * Lets the counters that alarms look at begin at 0. One that is not there before the first loss is 1 when it is first seen, and
  * whoever asks by how much it has grown since is told: by nothing.
  */
-export function startAtZero({ losses, failures, warnings }: Instruments): void {
+export function startAtZero({ calls, waiting, losses, failures, takeovers, warnings, requests }: Instruments): void {
+  calls(0);
+  waiting(0);
   for (const reason of Object.keys(LOSS)) losses(0, { "dynamutex.reason": reason });
   for (const [because, type] of Object.entries(FAILURES)) failures(0, { "dynamutex.because": because, ...type });
+  for (const takeover of Object.keys(TAKEOVERS)) takeovers(0, { "dynamutex.takeover": takeover });
   for (const channel of WARNINGS) warnings(0, eventOf(channel));
+  for (const operation of Object.keys(OPERATIONS)) {
+    const attributes = { "dynamutex.operation": operation };
+    for (const outcome of ["throttled", "unanswered"]) requests(0, { ...attributes, "dynamutex.outcome": outcome });
+  }
 }

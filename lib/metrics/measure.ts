@@ -17,8 +17,8 @@ export interface Backend {
 /** Measures all locks of this process. @returns what ends that: nothing waits and nothing is held by its measure then. */
 export function measure({ instruments, spans, lockNames, report }: Backend): Disposable {
   const labels = labelling(lockNames, report);
-  // With names, nobody knows the time series before there is something to count.
-  if (lockNames === false) startAtZero(instruments);
+  // With every name a label, nobody knows the time series before there is something to count.
+  if (lockNames !== true) startAtZero(instruments);
   const calls = new Calls(instruments, spans, labels);
   const end = subscribeAll(calls.listeners, countRequests(instruments, labels), countWarnings(instruments, labels));
   return {

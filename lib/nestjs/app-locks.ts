@@ -26,13 +26,17 @@ export class AppLocks implements OnModuleDestroy, OnApplicationShutdown {
     return this.#isStopping;
   }
 
-  /** @throws `LockConfigError` if another class has this name: each would use up the ticks of the other. */
-  tickName(instance: object, method: string): string {
+  /**
+   * Nest has made an instance whose ticks have a name of its class.
+   *
+   * @throws `LockConfigError` if another class has this name: each would use up the ticks of the other.
+   */
+  claimTicks(instance: object, method: string): void {
     const { constructor: made } = instance;
-    const name = `${made.name}.${method}`;
+    const name = tickNameOf(instance, method);
     const first = this.#classes.get(name) ?? made;
     this.#classes.set(name, first);
-    if (first === made && made.name !== "") return name;
+    if (first === made && made.name !== "") return;
     throw new LockConfigError("name", name, "is not the name of one class alone: give @OncePer() a name of its own");
   }
 
@@ -50,4 +54,9 @@ export class AppLocks implements OnModuleDestroy, OnApplicationShutdown {
       new Logger("LockModule").error(error);
     }
   }
+}
+
+/** The name of the ticks of a method whose decorator has none. */
+export function tickNameOf({ constructor: { name } }: object, method: string): string {
+  return `${name}.${method}`;
 }

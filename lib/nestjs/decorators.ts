@@ -2,21 +2,31 @@ import { LockConfigError, LockError } from "../errors.js";
 import type { Lock, MutexOptions } from "../index.js";
 import { tryRunOptions } from "../options/calls.js";
 import { NONE } from "../options/check.js";
+import { type AppLocks, tickNameOf } from "./app-locks.js";
 import { type LockedOptions, lockedOptions, type OncePerOptions, oncePerOptions } from "./options.js";
-import { wrapped } from "./wrapped.js";
+import { type MethodCall, wrapped } from "./wrapped.js";
 
-/** What goes on a method that returns a promise of this. */
-export type AsyncMethodDecorator<Result> = <Method extends (...args: never[]) => Promise<Result>>(
+/**
+ * What goes on a method that returns a promise of this result, and whose arguments a function with the parameters `Args` can take.
+ *
+ * The second branch is what the compiler infers `Args` from where they are not declared: from the method below the decorator. It is also
+ * what an error compares the method with.
+ */
+export type AsyncMethodDecorator<Result, Args extends unknown[] = unknown[]> = <
+  Method extends (...args: never[]) => Promise<Result>,
+>(
   target: object,
   key: string | symbol,
-  descriptor: TypedPropertyDescriptor<Method>,
+  descriptor: ((...args: Args) => void) extends (...args: Parameters<Method>) => void
+    ? TypedPropertyDescriptor<Method>
+    : TypedPropertyDescriptor<(...args: Args) => Promise<Result>>,
 ) => void;
 
 /**
  * Runs a method of a provider or controller under a mutex: each call waits for the lock, and releases it when the method has ended.
  * It is `mutex.run()`: after a loss of the lock the call rejects. {@link HeldLock} gives the method its lock.
  *
- * @param name of the mutex, or a function that makes it of the method's arguments.
+ * @param name of the mutex, or a function that makes it of the method's arguments. Its parameters have the types of the method's.
  * @param options those of a mutex and of `run()`, and `table`.
  * @throws `LockConfigError` where the class is declared, if an option cannot work. Calls reject as `run()` does, and with a
  * `LockConfigError` if the instance was not made by Nest, or the method returns an Observable or a generator.
@@ -24,12 +34,12 @@ export type AsyncMethodDecorator<Result> = <Method extends (...args: never[]) =>
  * @example
  * // import { Locked } from "dynamutex/nestjs";
  * // In a provider: @Locked((order) => `order#${order}`, { waitMs: 5_000 }) async ship(order: string) {}
- * const decorator = Locked((order) => `order#${order}`, { waitMs: 5_000 });
+ * const decorator = Locked((order: string) => `order#${order}`, { waitMs: 5_000 });
  */
-export function Locked(
-  name: string | ((...args: unknown[]) => string),
+export function Locked<Args extends unknown[]>(
+  name: string | ((...args: Args) => string),
   options: LockedOptions = NONE,
-): AsyncMethodDecorator<unknown> {
+): AsyncMethodDecorator<unknown, Args> {
   const { table, waitMs, data, holdAtLeastMs, ...mutex } = lockedOptions(options);
   if (typeof name !== "function" && (typeof name !== "string" || name === "")) {
     throw new LockConfigError(
@@ -40,7 +50,7 @@ export function Locked(
   }
   const settings = settingsOf(mutex);
   return wrapped("Locked", table, async ({ app, args, section }) => {
-    const of = typeof name === "function" ? name(...args) : name;
+    const of = typeof name === "function" ? name(...(args as Args)) : name;
     return await app.table.mutex(of, settings).run(section, { waitMs, data, holdAtLeastMs });
   });
 }
@@ -65,7 +75,7 @@ export function OncePer(everyMs: number, options: OncePerOptions = NONE): AsyncM
   if (everyMs === undefined) throw new LockConfigError("everyMs", everyMs, "must be the length of a period, in ms");
   const tick = tryRunOptions({ everyMs, data, holdAtLeastMs, untilSuccess });
   const settings = settingsOf(mutex);
-  return wrapped("OncePer", table, async ({ app, instance, section }, method) => {
+  const run = async ({ app, instance, section }: MethodCall, method: string): Promise<void> => {
     if (app.isStopping) return;
     let hasBegun = false;
     const begin = async (lock: Lock): Promise<unknown> => {
@@ -73,13 +83,15 @@ export function OncePer(everyMs: number, options: OncePerOptions = NONE): AsyncM
       return await section(lock);
     };
     try {
-      await app.table.mutex(name ?? app.tickName(instance, method), settings).tryRun(begin, tick);
+      await app.table.mutex(name ?? tickNameOf(instance, method), settings).tryRun(begin, tick);
     } catch (error) {
       // The call still waited for its period when the application closed the table: another host runs the tick.
       const isClosed = error instanceof LockError && error.code === "LOCK_CLOSED";
       if (!isClosed || hasBegun || !app.isStopping) throw error;
     }
-  });
+  };
+  const refuseTwins = (app: AppLocks, instance: object, method: string): void => app.claimTicks(instance, method);
+  return wrapped("OncePer", table, run, name === undefined ? refuseTwins : undefined);
 }
 
 /** A mutex without options of its own costs no check of them. */

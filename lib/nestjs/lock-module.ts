@@ -1,4 +1,7 @@
+import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { type DynamicModule, type FactoryProvider, Module, type ModuleMetadata } from "@nestjs/common";
+import { LockConfigError } from "../errors.js";
 import { LockTable, type LockTableOptions } from "../index.js";
 import { AppLocks } from "./app-locks.js";
 import { appLocksToken, getLocksToken, optionsToken } from "./tokens.js";
@@ -62,13 +65,25 @@ export class LockModule {
    */
   static forRootAsync(options: LockModuleAsyncOptions): DynamicModule {
     const { name, imports = [], inject = [], useFactory } = options;
-    return { ...moduleOf(name, { inject, useFactory }), imports };
+    return moduleOf(name, { inject, useFactory }, imports);
   }
 }
 
 Module({})(LockModule);
 
-function moduleOf(name: string | undefined, source: Pick<FactoryProvider, "inject" | "useFactory">): DynamicModule {
+/** The options of each name, in one application. */
+type AllOptions = Map<symbol, LockModuleOptions>;
+const ALL_OPTIONS = Symbol("dynamutex/nestjs: the options of all tables");
+
+/** What the modules of an application share. It is not dynamic, so Nest makes it once for each application. */
+class SharedModule {}
+Module({ providers: [{ provide: ALL_OPTIONS, useFactory: () => new Map() }], exports: [ALL_OPTIONS] })(SharedModule);
+
+function moduleOf(
+  name: string | undefined,
+  source: Pick<FactoryProvider, "inject" | "useFactory">,
+  imports: ModuleMetadata["imports"] = [],
+): DynamicModule {
   const [locks, options, app] = [getLocksToken(name), optionsToken(name), appLocksToken(name)];
   const providers: FactoryProvider[] = [
     { provide: options, ...source },
@@ -79,12 +94,23 @@ function moduleOf(name: string | undefined, source: Pick<FactoryProvider, "injec
     },
     {
       provide: app,
-      inject: [locks, options],
-      useFactory: (table: LockTable, given: LockModuleOptions) => new AppLocks(table, split(given).drainMs),
+      inject: [locks, options, ALL_OPTIONS],
+      useFactory: (table: LockTable, given: LockModuleOptions, all: AllOptions) => {
+        const first = all.get(locks) ?? given;
+        all.set(locks, first);
+        if (!isDeepStrictEqual(first, given)) throw new LockConfigError("name", name, TWO_TABLES);
+        return new AppLocks(table, split(given).drainMs);
+      },
     },
+    // NestJS 10 takes two modules for one if their source looks alike: it would ignore the options of the second.
+    { provide: randomUUID(), useFactory: () => true },
   ];
-  return { module: LockModule, global: true, providers, exports: [locks, app] };
+  return { module: LockModule, global: true, imports: [SharedModule, ...imports], providers, exports: [locks, app] };
 }
+
+const TWO_TABLES =
+  "belongs to two LockModules whose options differ, and only one would be used: import LockModule.forRoot() once, in the root module, " +
+  "or give each table a name of its own";
 
 /** What a factory returns may be anything: `LockTable` says what is wrong with it. */
 function split(given: LockModuleOptions): { readonly table: LockTableOptions; readonly drainMs: number | undefined } {

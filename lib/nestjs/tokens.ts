@@ -4,8 +4,12 @@ import { LockConfigError } from "../errors.js";
 /** The name of a table that was given none. */
 const DEFAULT = "default";
 
-// Registered symbols: a copy of this package that `require()` has loaded and one that `import` has loaded agree on them.
-const token = (what: string, table: string): symbol => Symbol.for(`dynamutex.nestjs.${what}:${table}`);
+// Registered symbols: a copy of this package that `require()` has loaded and one that `import` has loaded agree on them. Nest shows the text
+// where a provider is missing, so it says what provides it.
+function token(what: string, table: string): symbol {
+  const options = table === DEFAULT ? "" : `{ name: ${JSON.stringify(table)} }`;
+  return Symbol.for(`dynamutex/nestjs: ${what} of LockModule.forRoot(${options})`);
+}
 
 /**
  * The token under which Nest has the `LockTable`: for `overrideProvider()` in a test, or `inject` of a factory.
@@ -14,7 +18,7 @@ const token = (what: string, table: string): symbol => Symbol.for(`dynamutex.nes
  * @throws `LockConfigError` if the name cannot work.
  */
 export function getLocksToken(table: string = DEFAULT): symbol {
-  if (typeof table === "string" && table !== "") return token("locks", table);
+  if (typeof table === "string" && table !== "") return token("LockTable", table);
   throw new LockConfigError("name", table, "must be the non-empty name of a table of LockModule");
 }
 
@@ -22,7 +26,7 @@ export function getLocksToken(table: string = DEFAULT): symbol {
 export const optionsToken = (table: string = DEFAULT): symbol => token("options", table);
 
 /** The token of the {@link AppLocks} of a table, which is also the property under which an instance has them. */
-export const appLocksToken = (table: string = DEFAULT): symbol => token("app", table);
+export const appLocksToken = (table: string = DEFAULT): symbol => token("locks", table);
 
 /**
  * Injects the `LockTable` into a parameter of a constructor, or into a property.

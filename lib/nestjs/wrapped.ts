@@ -18,6 +18,9 @@ export interface MethodCall {
 // biome-ignore lint/suspicious/noExplicitAny: a method of any class.
 type Method = (this: any, ...args: any[]) => unknown;
 
+/** Looks at an instance that Nest has made, and may refuse it: then the application does not start. */
+type Check = (app: AppLocks, instance: object, method: string) => void;
+
 /**
  * Puts a function in the place of a method, which runs it as `call` says. Nest sets the locks of the application as a property of the
  * instance, under the symbol of their token: so each instance has those of its own application, whatever its scope.
@@ -28,6 +31,7 @@ export function wrapped(
   decorator: string,
   table: string | undefined,
   call: (call: MethodCall, method: string) => Promise<unknown>,
+  check: Check = () => undefined,
   // biome-ignore lint/suspicious/noExplicitAny: as above; the decorators say what method they are for.
 ): (target: object, key: string | symbol, descriptor: TypedPropertyDescriptor<any>) => void {
   const token = appLocksToken(table);
@@ -37,9 +41,9 @@ export function wrapped(
       const remedy = "must be on a method that is not static, and compiled with experimentalDecorators, as Nest is";
       throw new LockConfigError(`@${decorator}()`, String(key), remedy);
     }
-    Inject(token)(target, token);
-    const lockAt = lockParameterOf(target, key);
     const method = String(key);
+    injectLocks(target, token, (app, instance) => check(app, instance, method));
+    const lockAt = lockParameterOf(target, key);
     const title = `${target.constructor.name}.${method}()`;
     const replacement = async function (this: object | undefined, ...args: unknown[]): Promise<unknown> {
       const app: AppLocks | undefined = Object(this)[token];
@@ -53,6 +57,20 @@ export function wrapped(
     };
     descriptor.value = alike(replacement, original);
   };
+}
+
+/** Has Nest set the property of each instance that it makes. @param onSet is called then, after those of other methods and base classes. */
+function injectLocks(target: object, token: symbol, onSet: (app: AppLocks, instance: object) => void): void {
+  const all: readonly (typeof onSet)[] = [...(Reflect.getMetadata(token, target) ?? []), onSet];
+  Reflect.defineMetadata(token, all, target);
+  Inject(token)(target, token);
+  Object.defineProperty(target, token, {
+    configurable: true,
+    set(this: object, app: AppLocks) {
+      Object.defineProperty(this, token, { configurable: true, writable: true, value: app });
+      for (const each of all) each(app, this);
+    },
+  });
 }
 
 const NOT_FROM_NEST =

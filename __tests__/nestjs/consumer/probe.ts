@@ -5,7 +5,14 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import { type BeforeApplicationShutdown, Injectable, Scope, SetMetadata, type Type } from "@nestjs/common";
+import {
+  type BeforeApplicationShutdown,
+  type DynamicModule,
+  Injectable,
+  Scope,
+  SetMetadata,
+  type Type,
+} from "@nestjs/common";
 import { Reflector } from "@nestjs/core";
 import { Cron } from "@nestjs/schedule";
 import { Test, type TestingModule } from "@nestjs/testing";
@@ -15,8 +22,9 @@ import { TestTable } from "dynamutex/testing";
 
 const table = new TestTable();
 
-async function start(providers: Type[], owner: string): Promise<TestingModule> {
-  const builder = Test.createTestingModule({ imports: [LockModule.forRoot({ tableName: "locks" })], providers });
+async function start(providers: Type[], owner: string, more: DynamicModule[] = []): Promise<TestingModule> {
+  const imports = [LockModule.forRoot({ tableName: "locks" }), ...more];
+  const builder = Test.createTestingModule({ imports, providers });
   builder.overrideProvider(getLocksToken()).useValue(table.host({ owner }));
   return await (await builder.compile()).init();
 }
@@ -67,6 +75,11 @@ class Scoped {
   }
 }
 
+class Base {
+  @OncePer(3_600_000)
+  async run(): Promise<void> {}
+}
+
 async function probe(): Promise<void> {
   const [one, other] = [await start([Shipping, Scoped], "one"), await start([Shipping, Scoped], "other")];
   const [first, second] = [one.get(Shipping), other.get(Shipping)];
@@ -94,6 +107,15 @@ async function probe(): Promise<void> {
   }
   const mixed = await start([Mixed], "mixed");
   console.log(`two copies: ${elsewhere.Locked !== Locked}, ${await mixed.get(Mixed).owner()}`);
+
+  // What keeps an application from its start.
+  const Twin = { Base: class extends Base {} }.Base;
+  const refused = [start([Base, Twin], "twins"), start([], "two", [LockModule.forRoot({ tableName: "locks-eu" })])];
+  refused.push(Test.createTestingModule({ providers: [Base] }).compile());
+  for (const error of await Promise.all(refused.map((starting) => starting.catch((reason) => reason)))) {
+    const [message] = /two LockModules|not the name of one class|LockModule\.forRoot\(\)/.exec(String(error)) ?? [];
+    console.log(`does not start: ${message}`);
+  }
 }
 
 void probe();

@@ -279,7 +279,7 @@ export class Network extends Watcher {
             const aheadMs = this.#mayMislead(sender.process) ? shown.aheadMs : 0;
             if (aheadMs === 0) this.#taught.add(sender.process);
             else this.count(`wrong dates: ${aheadMs > 0 ? "ahead" : "behind"}`);
-            learn(new Date(shown.time + aheadMs).toUTCString());
+            learn(dateOf(shown.time + aheadMs));
             this.#events.learned(sender, departure, aheadMs);
           }
           hear(reply);
@@ -295,7 +295,7 @@ export class Network extends Watcher {
     const breaks = random() < 0.5;
     const lateMs = random() * plan.lateMs;
     const whose = plan.wrongDates === undefined ? 0 : random() * 100;
-    const strange = this.#stranger(seededRandom(this.#seed, "strangers", sender.owner, this.now));
+    const strange = this.#stranger(sender);
     const isUnreadable = plan.unreadable > 0 && random() * 100 < plan.unreadable;
     // A connection that breaks tells so at once; one that hangs says nothing for ever.
     const vanish = (ms: number): void => {
@@ -393,11 +393,13 @@ export class Network extends Watcher {
   }
 
   /** Who answers a request that leaves now in the place of the table. */
-  #stranger(random: Random): Stranger | undefined {
-    if (this.now >= this.#calmAtMs) return undefined;
+  #stranger({ owner }: Sender): Stranger | undefined {
+    const { strangers } = this.#plan;
+    if (strangers.length === 0 || this.now >= this.#calmAtMs) return undefined;
     // A table without the sign cannot be told from a stranger: docs/guarantees.md does not promise that.
     if (!this.#isSigned) return undefined;
-    return this.#plan.strangers.find(
+    const random = seededRandom(this.#seed, "strangers", owner, this.now);
+    return strangers.find(
       ({ atMs, forMs, share }) => this.now >= atMs && this.now < atMs + forMs && random() * 100 < share,
     );
   }
@@ -740,4 +742,14 @@ function successOf(message: Message): Answer {
 
 function lost(message: string, again: boolean): Reply {
   return { error: new LockStoreError(message, { transient: true, answered: false }), again };
+}
+
+/** The last date that was shown: replies of one second have the same. */
+let lastDate = { second: Number.NaN, text: "" };
+
+/** What the table's `Date` header says at a time. */
+function dateOf(time: number): string {
+  const second = Math.floor(time / 1_000);
+  if (second !== lastDate.second) lastDate = { second, text: new Date(time).toUTCString() };
+  return lastDate.text;
 }
