@@ -91,7 +91,9 @@ function migrations(): readonly string[] {
   const shell = blocks.find(({ files }) => files.includes("migrate.sh"))?.text ?? "";
   const [, command = ""] =
     /command: \[(.*)\]/.exec(blocks.find(({ language }) => language === "yaml")?.text ?? "") ?? [];
-  return [...shell.trim().split("\n"), command.replace(/^npx, /, "").replaceAll(", ", " ")];
+  const [table = "", ...lines] = shell.trim().split("\n");
+  const all = [...lines, command.replace(/^npx, /, "").replaceAll(", ", " ")];
+  return all.map((line) => `${table.replace("=locks", `=${programs.tableName}`)}\n${line}`);
 }
 
 /** A program of this name on the path of the page's commands. */
@@ -106,7 +108,7 @@ test("two instances that start at once migrate one after the other, with each li
   await provide("dynamutex", `exec "${process.execPath}" "${main}" "$@"`);
   await provide("npx", `echo "begin $*" >> "${log}"; sleep 0.2; echo "end $*" >> "${log}"`);
   const path = [bin, process.env.PATH].join(delimiter);
-  const env = { ...consumerEnv(), PATH: path, DYNAMUTEX_TABLE: programs.tableName };
+  const env = { ...consumerEnv(), PATH: path, DYNAMUTEX_TABLE: "" };
   expect(migrations()).toHaveLength(4);
   for (const line of migrations()) {
     await writeFile(log, "");

@@ -1,6 +1,6 @@
 /**
  * The parts of frameworks that the documentation's examples touch, as the frameworks declare them. They are not installed: their packages
- * are heavier than this one. The examples were compiled against the real types of aws-cdk-lib 2.276
+ * are heavier than this one. The examples were compiled against the real types of aws-cdk-lib 2.276 and @nestjs/config 12.0
  * when they were written.
  */
 
@@ -22,5 +22,12 @@ declare module "aws-cdk-lib/aws-lambda-nodejs" {
         };
       },
     );
+  }
+}
+
+declare module "@nestjs/config" {
+  export class ConfigModule {}
+  export class ConfigService {
+    getOrThrow<Value>(name: string): Value;
   }
 }
