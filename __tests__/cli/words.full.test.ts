@@ -170,6 +170,17 @@ describe("what was given by an option is told by its name:", () => {
       stderr: `dynamutex: there is no profile prdo in config or /dev/null: correct ${source}\n`,
     });
   });
+
+  test("a profile without credentials", async () => {
+    await cli.put("config", "[profile prod]\nregion = eu-central-1\n");
+    const files = { AWS_CONFIG_FILE: "config", AWS_SHARED_CREDENTIALS_FILE: "/dev/null" };
+    const env = { ...none, ...files, AWS_ACCESS_KEY_ID: undefined, AWS_EC2_METADATA_DISABLED: "true" };
+    expect(await cli.run(["inspect", "m", "--table", "locks", "--profile", "prod"], { env })).toMatchObject({
+      code: 125,
+      stderr:
+        "dynamutex: no credentials are known: give a --profile that has some, or set AWS_PROFILE or AWS_ACCESS_KEY_ID\n",
+    });
+  });
 });
 
 test("a table that does not exist: the command that creates this one", async () => {

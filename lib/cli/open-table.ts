@@ -78,7 +78,10 @@ function useEnvironment({ region, profile, endpointUrl }: TableArguments): void 
 /** What the SDK has not found, and what to type: the library speaks of the options of a program. */
 const UNKNOWN = [
   [/region is missing/i, "no region is known: give --region, or set AWS_REGION, or a region in ~/.aws/config"],
-  [/could not load credentials/i, "no credentials are known: give --profile, or set AWS_PROFILE or AWS_ACCESS_KEY_ID"],
+  [
+    /could not load credentials/i,
+    "no credentials are known: give a --profile that has some, or set AWS_PROFILE or AWS_ACCESS_KEY_ID",
+  ],
 ] as const;
 
 /** The same error, or what it comes from: if the table refused a request for good, `check()` tells what is wrong with it. */
