@@ -25,7 +25,7 @@ type Served =
   | { readonly kind: "result"; readonly data: LockData };
 
 /** A call that has no lock and no result yet. */
-interface Asker {
+interface Seeker {
   readonly call: Call<Served>;
   readonly wish: Wish;
   /** The flight of this process whose result it takes. */
@@ -34,7 +34,7 @@ interface Asker {
 
 /** A section that runs for all calls that have joined it. */
 interface Flight {
-  readonly leader: Asker;
+  readonly leader: Seeker;
   readonly made: number;
   /** Whether a new call may join it: only while its function runs under the lock. After that, its release may have been applied. */
   isOpen: boolean;
@@ -87,10 +87,10 @@ class LockFlights implements FlightClaims {
   readonly #session: Session;
   readonly #resource: Resource;
   readonly #onIdle: () => void;
-  readonly #askers = new Set<Asker>();
+  readonly #seekers = new Set<Seeker>();
   /** Those that have found no result, in that order. The first of them leads: it asks for the lock, or has it. */
-  readonly #candidates = new Set<Asker>();
-  #leader: Asker | undefined;
+  readonly #candidates = new Set<Seeker>();
+  #leader: Seeker | undefined;
   /** Whether a row has named another result than the last look has shown. */
   #isHinted = false;
   readonly #looks: SharedLooks;
@@ -108,7 +108,7 @@ class LockFlights implements FlightClaims {
   }
 
   get isIdle(): boolean {
-    return this.#askers.size === 0;
+    return this.#seekers.size === 0;
   }
 
   async call<Held, T>(fn: (lock: Held) => T | Promise<T>, options: FlightOptions): Promise<T> {
@@ -116,8 +116,8 @@ class LockFlights implements FlightClaims {
     const isPatient = waitMs > 0;
     const bounds = { signal, waitMs: isPatient ? waitMs : Number.POSITIVE_INFINITY, isPatient, asksFor: 1 };
     const call = new Call<Served>(this.#session, this.#resource.name, bounds);
-    const asker: Asker = { call, wish: new Wish(this.#session, freshMs) };
-    const start = (): void => this.#session.detach(this.#seek(asker).catch((error: unknown) => call.fail(error)));
+    const seeker: Seeker = { call, wish: new Wish(this.#session, freshMs) };
+    const start = (): void => this.#session.detach(this.#seek(seeker).catch((error: unknown) => call.fail(error)));
     const served = await call.begin(start).catch((error: unknown) => {
       throw retraced(error);
     });
@@ -133,28 +133,28 @@ class LockFlights implements FlightClaims {
   }
 
   /** Looks for a result, unless a flight of this process will have one. A call that finds none may lead. @throws the store's error. */
-  async #seek(asker: Asker): Promise<void> {
-    const { call, wish } = asker;
-    this.#askers.add(asker);
+  async #seek(seeker: Seeker): Promise<void> {
+    const { call, wish } = seeker;
+    this.#seekers.add(seeker);
     // The leader sees the rows itself.
-    call.holderNow = () => this.#own ?? (this.#leader === asker ? undefined : this.#leader?.call.holder);
+    call.holderNow = () => this.#own ?? (this.#leader === seeker ? undefined : this.#leader?.call.holder);
     // A call that has the lock leads until its flight is over.
-    call.atEnd(() => this.#flight?.leader !== asker && this.#leave(asker));
+    call.atEnd(() => this.#flight?.leader !== seeker && this.#leave(seeker));
     call.isBlocked();
     const flight = this.#flight;
-    if (flight?.isOpen && call.isPatient && wish.joins(flight.made)) asker.joined = flight;
+    if (flight?.isOpen && call.isPatient && wish.joins(flight.made)) seeker.joined = flight;
     else await this.#looks.ask();
     if (call.isSettled) return;
     if (!call.isPatient && this.#candidates.size > 0) return refuse(call);
-    this.#candidates.add(asker);
+    this.#candidates.add(seeker);
     this.#lead();
-    if (this.#leader !== asker) call.stay();
+    if (this.#leader !== seeker) call.stay();
   }
 
-  #leave(asker: Asker): void {
-    this.#askers.delete(asker);
-    this.#candidates.delete(asker);
-    if (this.#leader === asker) this.#leader = undefined;
+  #leave(seeker: Seeker): void {
+    this.#seekers.delete(seeker);
+    this.#candidates.delete(seeker);
+    if (this.#leader === seeker) this.#leader = undefined;
     this.#lead();
     if (this.isIdle) this.#onIdle();
   }
@@ -166,9 +166,9 @@ class LockFlights implements FlightClaims {
 
   /** Looks for a result, for all calls that have asked. @throws the store's error. */
   async #lookForAll({ number, isLatest, lastNumber }: NumberedLook): Promise<void> {
-    const askers = [...this.#askers].filter(({ call }) => !call.isSettled);
-    if (askers.length === 0) return;
-    const isConsistent = this.#isHinted || askers.some(({ wish }) => wish.freshMs === 0);
+    const seekers = [...this.#seekers].filter(({ call }) => !call.isSettled);
+    if (seekers.length === 0) return;
+    const isConsistent = this.#isHinted || seekers.some(({ wish }) => wish.freshMs === 0);
     this.#isHinted = false;
     const found = await lookForResult(this.#session, this.#resource.at, isConsistent);
     const look = { ...found, number, lastNumber: lastNumber() };
@@ -178,17 +178,17 @@ class LockFlights implements FlightClaims {
       this.#row = look.row?.uuid !== undefined && this.#own?.uuid === look.row.uuid ? undefined : look.row;
       this.#session.sightings.note(this.#resource.at, look.row);
     }
-    for (const asker of askers) if (asker.wish.takes(look)) share(asker, look.found?.data ?? {});
+    for (const seeker of seekers) if (seeker.wish.takes(look)) share(seeker, look.found?.data ?? {});
   }
 
   /** Unless a call leads, lets the first one that has found no result ask for the lock, on behalf of all. */
   #lead(): void {
-    const [asker] = this.#candidates;
-    if (this.#leader !== undefined || asker === undefined) return;
-    this.#leader = asker;
-    const { call } = asker;
+    const [seeker] = this.#candidates;
+    if (this.#leader !== undefined || seeker === undefined) return;
+    this.#leader = seeker;
+    const { call } = seeker;
     const request = { resource: this.#resource, data: undefined, holdAtLeastMs: 0, flight: this };
-    const waiter = { request, call, settle: (lock: HeldLock) => this.#begin(asker, lock) };
+    const waiter = { request, call, settle: (lock: HeldLock) => this.#begin(seeker, lock) };
     call.onSeen = (row) => this.#saw(row);
     if (call.isPatient) this.#sections.add(waiter);
     else askFor(this.#session, waiter, async (agent) => (await this.#sections.try(agent)) && refuse(call));
@@ -201,13 +201,13 @@ class LockFlights implements FlightClaims {
     void this.#looks.ask().catch(() => undefined);
   }
 
-  #begin(leader: Asker, lock: HeldLock): void {
+  #begin(leader: Seeker, lock: HeldLock): void {
     const flight: Flight = { leader, made: earliestOf(this.#session.clock.wall()), isOpen: true };
     this.#flight = flight;
     leader.call.settle({ kind: "lock", lock, flight });
     // After a loss, its function may run on for as long as it likes. No call waits for it, because its result cannot be shared.
     lock.onLost = () => this.#end(flight);
-    for (const asker of this.#askers) if (asker.call.isPatient) asker.joined = flight;
+    for (const seeker of this.#seekers) if (seeker.call.isPatient) seeker.joined = flight;
   }
 
   async #fly<Held, T>(
@@ -224,7 +224,7 @@ class LockFlights implements FlightClaims {
     };
     try {
       const value = await runUnder(lock, section, signal);
-      for (const asker of this.#askers) if (data !== undefined && asker.joined === flight) share(asker, data);
+      for (const seeker of this.#seekers) if (data !== undefined && seeker.joined === flight) share(seeker, data);
       return value;
     } finally {
       this.#end(flight);
@@ -273,7 +273,7 @@ class LockFlights implements FlightClaims {
 }
 
 /** Ends a call with the result of another flight, of which it gets a copy of its own. */
-function share({ call }: Asker, data: LockData): void {
+function share({ call }: Seeker, data: LockData): void {
   call.missed("shared");
   call.settle({ kind: "result", data: copyOf(data) });
 }

@@ -13,7 +13,7 @@ import type { Session } from "../session/session.js";
 import { giveBack, removeWhenTheyArrive } from "../taking/abandoned-claims.js";
 import { Call } from "../taking/call.js";
 import { learnTime } from "../taking/known-time.js";
-import { joined, type RowLease, rowLease, type Taken, type Target } from "../taking/row-lease.js";
+import { asOne, type RowLease, rowLease, type Taken, type Target } from "../taking/row-lease.js";
 import { tooSlow } from "../taking/too-slow.js";
 import { runFor, type Wait } from "../taking/wait.js";
 import { boundsOf } from "../time/clock.js";
@@ -159,7 +159,7 @@ async function acquire(session: Session, handed: AllHanded, wait: Wait): Promise
     const leases = sent.map(({ taken }, index) => {
       return rowLease(session, (handed[index] ?? handed[0]).target, { ...taken, fence });
     });
-    return joined(leases as unknown as readonly [RowLease, ...RowLease[]]);
+    return asOne(leases as unknown as readonly [RowLease, ...RowLease[]]);
   }
 }
 

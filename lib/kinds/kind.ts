@@ -72,7 +72,7 @@ export class OwnLease {
   /** The section that has just ended on the lease, while the lease passes to the next one. */
   before: HeldLock | undefined;
   /** Whether no further section may begin on it: a writer was seen, or the row no longer has our uuid. */
-  isClosed = false;
+  admitsNobody = false;
   /** For which request it was taken. */
   readonly request: SectionRequest;
 

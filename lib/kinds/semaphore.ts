@@ -5,7 +5,7 @@ import { rowsOf } from "../session/session.js";
 import type { RangeQuery } from "../store.js";
 import { type Claimed, claimBy, looksFree, type RowsInTheWay } from "../taking/claim.js";
 import { Polling } from "../taking/polling.js";
-import { joined, type RowLease, type Target } from "../taking/row-lease.js";
+import { asOne, type RowLease, type Target } from "../taking/row-lease.js";
 import type { InTheWay } from "../taking/row-take.js";
 import { pagesOf } from "../taking/rows.js";
 import { SetTake } from "../taking/set-take.js";
@@ -188,7 +188,7 @@ export class SemaphoreKind extends Kind {
       const take = () => new SetTake(session, wait, targets, data);
       const result = await claimBy(session, targets[0] as Target, wait, { until }, take);
       if (result.kind !== "granted") return result;
-      const row = joined(result.granted as unknown as readonly [RowLease, ...RowLease[]]);
+      const row = asOne(result.granted as unknown as readonly [RowLease, ...RowLease[]]);
       return { kind: "granted", granted: new OwnLease(session, request, row) };
     });
   }

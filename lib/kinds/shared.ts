@@ -47,7 +47,7 @@ export class SharedSide extends Kind {
       const { lease } = joined;
       // Without `autoRenew`, the last renewal may be long ago.
       if (isHalfGone(session, lease.row) && lease.stands) await lease.renewals.renew();
-      if (lease.stands && !isHalfGone(session, lease.row) && !joined.isClosed)
+      if (lease.stands && !isHalfGone(session, lease.row) && !joined.admitsNobody)
         return { kind: "granted", granted: joined };
     }
     const { name, at, settings } = resource;
@@ -70,7 +70,7 @@ export class SharedSide extends Kind {
     if (now - own.lookedAt < own.resource.settings.handOverMs) return undefined;
     const writer = await lookForWriter(this.session, own.resource, wait);
     if (writer === undefined) own.lookedAt = now;
-    else own.isClosed = true;
+    else own.admitsNobody = true;
     return writer;
   }
 }

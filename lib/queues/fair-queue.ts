@@ -187,7 +187,7 @@ export class FairQueue {
     if (row?.uuid !== uuid) {
       // For example, the row was unlocked by force. If a reissue has just changed the uuid instead, the next caller only has to
       // take the row from the table.
-      own.isClosed = true;
+      own.admitsNobody = true;
       return;
     }
     // A caller that was entitled to this lease before stays entitled.

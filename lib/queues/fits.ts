@@ -7,11 +7,11 @@ import { rowsOf } from "../session/session.js";
  * and neither may hold the lock for longer than its section runs.
  */
 export function fits(
-  { lease, isClosed, request }: OwnLease,
+  { lease, admitsNobody, request }: OwnLease,
   { resource, data, holdAtLeastMs, flight }: SectionRequest,
 ): boolean {
   const { settings, kind, permits } = resource;
-  if (isClosed || request.flight !== undefined || flight !== undefined || !lease.stands) return false;
+  if (admitsNobody || request.flight !== undefined || flight !== undefined || !lease.stands) return false;
   // The success of this lease's tick is recorded under its uuid, so no other section may run under that uuid.
   if (lease.row.attempt !== undefined) return false;
   if (rowsOf(lease.row).length !== resource.weight) return false;

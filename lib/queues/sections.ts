@@ -156,6 +156,7 @@ export class Sections {
       const { asker } = agent;
       // The agent has its lease: otherwise whoever comes as its waiter is settled would find it asking.
       line.dismiss(agent);
+      // If its waiter went as the lease was secured, the agent asks for another one, whom the lease may not fit.
       const hasBegun = asker.request === own.request && this.#begin(own, asker, lease.row.acquired, lease.row.tick);
       if (hasBegun) this.#advance(line, own);
       else this.session.detach(this.#end(own));
@@ -256,7 +257,7 @@ export class Sections {
       isFree = stands && lease.exit.hold === undefined;
     } finally {
       // A lock that no other host has wanted needs no record of turns.
-      if (stands && (own.isClosed || this.session.contention !== undefined)) this.#turns.end(own);
+      if (stands && (own.admitsNobody || this.session.contention !== undefined)) this.#turns.end(own);
       this.#retire(own, isFree);
     }
   }
@@ -268,7 +269,7 @@ export class Sections {
     if (!this.#canPass(line, own)) return false;
     // A lease on which no section has begun passes on or goes back at once: nothing is asked of the table first.
     const mayPass = section === undefined ? !this.#turns.isOver(own) : await line.mayPass(own);
-    if (!mayPass || own.isClosed) return false;
+    if (!mayPass || own.admitsNobody) return false;
     if (!(await own.lease.renewals.renewForNext())) return false;
     if (section instanceof HeldLock) own.before = section;
     return this.#pass(line, own);

@@ -56,15 +56,15 @@ export class Turns {
       const seen = (await this.#look(row.at, settings))?.row;
       if (seen?.wanted !== undefined) this.#session.contended().sees(seen);
       // The lock was unlocked by force, so somebody wants it.
-      if (seen !== undefined && seen.uuid === undefined) own.isClosed = true;
+      if (seen !== undefined && seen.uuid === undefined) own.admitsNobody = true;
     }
     return !this.isOver(own);
   }
 
   /** Whether this process, which has the row, must let other hosts in. If the lock is fair, the queue decides that instead. */
-  isOver({ lease, resource, isClosed }: OwnLease): boolean {
+  isOver({ lease, resource, admitsNobody }: OwnLease): boolean {
     if (lease.settings.fair || resource.kind.sectionsShareLease) return false;
-    return isClosed || lease.turnLeftMs <= 0;
+    return admitsNobody || lease.turnLeftMs <= 0;
   }
 
   /** The lease was released: if its turn is over, this process stands back. */

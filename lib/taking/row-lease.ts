@@ -90,7 +90,7 @@ export function rowLease({ clock }: Session, { at, settings, permits }: Target, 
 }
 
 /** One lease of several rows, from a lease of each. */
-export function joined([first, ...others]: readonly [RowLease, ...RowLease[]]): RowLease {
+export function asOne([first, ...others]: readonly [RowLease, ...RowLease[]]): RowLease {
   if (others.length === 0) return first;
   return { ...first, others, validUntil: Math.min(first.validUntil, ...others.map(({ validUntil }) => validUntil)) };
 }

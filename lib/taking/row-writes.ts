@@ -12,7 +12,7 @@ import { isTransient, type Persistence } from "../session/retry.js";
 import { rowsOf, type Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
 import { boundsOf } from "../time/clock.js";
-import { joined, lossOf, type RowLease, reasonOf } from "./row-lease.js";
+import { asOne, lossOf, type RowLease, reasonOf } from "./row-lease.js";
 
 /** What became of a write of a row's holder. */
 export type Outcome =
@@ -148,7 +148,7 @@ async function writeEach(lease: RowLease, write: (one: RowLease) => Promise<Writ
   const [head, ...rest] = await Promise.all([write({ ...first, others: undefined }), ...others.map(write)]);
   const all = [head, ...rest];
   const worst = all.find(({ kind }) => kind === "lost") ?? all.find(({ kind }) => kind === "unknown") ?? head;
-  return { ...worst, lease: joined([head.lease, ...rest.map(({ lease: one }) => one)]) };
+  return { ...worst, lease: asOne([head.lease, ...rest.map(({ lease: one }) => one)]) };
 }
 
 /** The table's answer to a write, and whether that write or an earlier copy of it was applied. */
