@@ -1,6 +1,5 @@
 /**
  * Compares the public types of each entry point with its report in docs/, by api-extractor; with `--local` it writes the reports.
- * `dynamutex/otel` has none.
  */
 import { resolve } from "node:path";
 import { Extractor, ExtractorConfig } from "@microsoft/api-extractor";
@@ -9,7 +8,7 @@ import { DIST, MODULES } from "./entries.js";
 const FILE = resolve("api-extractor.json");
 const SILENT = { logLevel: "none", addToApiReportFile: false };
 
-for (const { name, file } of MODULES.filter(({ name }) => name !== "./otel")) {
+for (const { name, file } of MODULES) {
   const configObject = ExtractorConfig.loadFile(FILE);
   configObject.mainEntryPointFilePath = resolve(DIST, `${file}.d.ts`);
   configObject.apiReport.reportFileName = `dynamutex${name.slice(1).replace("/", "-")}.api.md`;
