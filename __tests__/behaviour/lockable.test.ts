@@ -130,6 +130,18 @@ test("run() follows the signal of its caller, of every kind, and that is no loss
   expect(losses).toEqual([]);
 });
 
+test("the signal of lock() ends its wait alone: a lock that is held does not follow it, of any kind", async () => {
+  const host = new MemoryHost(new ManualTime());
+  const { shared, exclusive } = host.sharedMutex("reports");
+  for (const lockable of [host.mutex("reports"), host.semaphore("reports", { permits: 2 }), shared, exclusive]) {
+    const controller = new AbortController();
+    const lock = await (lockable as Lockable).lock({ signal: controller.signal });
+    controller.abort("enough");
+    expect([lock.held, lock.signal.aborted]).toEqual([true, false]);
+    await lock.unlock();
+  }
+});
+
 type Assert<Holds extends true> = Holds;
 type IsAssignable<From, To> = From extends To ? true : false;
 

@@ -47,8 +47,9 @@ export class InstalledCli {
     }
     this.bin = join(modules, ".bin");
     await mkdir(this.bin);
-    const program = join(installed, manifest.bin.dynamutex);
-    await symlink(process.env.CLI_COVERAGE === undefined ? program : await notPacked(), join(this.bin, "dynamutex"));
+    const isPacked = process.env.CLI_COVERAGE === undefined && process.env.CLI_NOT_PACKED === undefined;
+    const program = isPacked ? join(installed, manifest.bin.dynamutex) : await notPacked();
+    await symlink(program, join(this.bin, "dynamutex"));
   }
 
   /** @internal */
@@ -117,9 +118,12 @@ export class InstalledCli {
   }
 }
 
-/** Where coverage is measured, that of the sources: what is packed is minified. */
+/**
+ * The command of the library that these tests were compiled with: where coverage is measured, because what is packed is minified, and
+ * where that library is a mutant.
+ */
 async function notPacked(): Promise<string> {
-  const program = join(ROOT, ".jest", "lib", "cli", "main.js");
+  const program = fileURLToPath(new URL("../../lib/cli/main.js", import.meta.url));
   await chmod(program, 0o755);
   return program;
 }

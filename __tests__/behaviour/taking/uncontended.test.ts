@@ -126,6 +126,16 @@ describe("several names", () => {
     expect(await scene.host().mutex(`${scene.name}/A`).tryLock()).not.toBeNull();
   });
 
+  test("are compared byte by byte: neither case nor another form of the same letters makes one name of two", async () => {
+    const locks = scene.host();
+    const names = ["caf\u00e9", "cafe\u0301", "CAF\u00c9"].map((name) => `${scene.name}/${name}`);
+    const held = await Promise.all(names.map((name) => locks.mutex(name).tryLock()));
+    expect(held.map((lock) => lock?.name)).toEqual(names);
+    for (const [index, name] of names.entries())
+      expect(await scene.row(name)).toMatchObject({ uuid: held[index]?.uuid });
+    await Promise.all(held.map((lock) => lock?.unlock()));
+  });
+
   test("with a key prefix, the row's key has it and the lock's name does not", async () => {
     const mutex = () => scene.host({ keyPrefix: "tenant-7/" }).mutex(scene.name);
     await using lock = await mutex().lock();

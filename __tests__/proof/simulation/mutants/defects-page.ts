@@ -1,6 +1,6 @@
 import { SWITCHES } from "../../model/models.js";
 import { DEFECTS } from "./all-defects.js";
-import { type PageRule, pageRules, ruleNamed } from "./page-rules.js";
+import { noRules, type PageRule, pageRules, ruleNamed } from "./page-rules.js";
 
 /** What became of a defect, as the page says it. */
 export interface Row {
@@ -62,6 +62,12 @@ ${blank.map(({ rule }) => `- ${shown(rule)}`).join("\n")}
 ${ofModel.length} more are taken out in the model, but not in the code:
 
 ${ofModel.map(({ rule }) => `- ${shown(rule)}`).join("\n")}
+
+These stand among the rules, and no edit of lib/ can take them out:
+
+${noRules()
+  .map(({ rule, because }) => `- ${shown(rule)}: ${because}`)
+  .join("\n")}
 
 ## Rules
 

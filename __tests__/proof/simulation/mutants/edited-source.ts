@@ -58,7 +58,13 @@ export interface Ran {
 
 /** Runs a program of Node.js. @param mostMs for how long at most. */
 export async function run(command: readonly string[], mostMs: number = 5 * 60_000): Promise<Ran> {
-  const child = spawn(process.execPath, command, { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"], detached: true });
+  const child = spawn(process.execPath, command, {
+    cwd: ROOT,
+    // The tests of the command run that of the mutant.
+    env: { ...process.env, CLI_NOT_PACKED: "yes" },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
   let output = "";
   let isEnded = false;
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));

@@ -25,8 +25,27 @@ const SECTIONS: Readonly<Record<string, (anchor: string) => boolean>> = {
   "single-flight": (anchor) => ["what-can-be-shared", "what-is-promised"].includes(anchor),
 };
 
+/** What stands among the rules, and why no edit of lib/ can take it out. */
+const NO_RULES: Readonly<Record<string, string>> = {
+  "trap 53": "it is about the programs of the pages, and not about lib/; its tests run these programs",
+  "locks#locks: Between processes there is no order":
+    "it promises nothing; the promise of a fair mutex is a rule of its own page",
+};
+
 /** All rules, as the pages in docs/ say them. */
 export function pageRules(): readonly PageRule[] {
+  const stated = statedRules();
+  const none = new Set(Object.keys(NO_RULES).map((reference) => ruleNamed(reference, stated)));
+  return stated.filter((rule) => !none.has(rule));
+}
+
+/** The sentences that count as no rules, with the reason for each. */
+export function noRules(): readonly { readonly rule: PageRule; readonly because: string }[] {
+  const stated = statedRules();
+  return Object.entries(NO_RULES).map(([reference, because]) => ({ rule: ruleNamed(reference, stated), because }));
+}
+
+function statedRules(): readonly PageRule[] {
   const rules = docsPages().flatMap((page) => sectionsOf(page).flatMap(rulesOf));
   const first = ["trap", "guarantees", "protocol"];
   const rank = ({ id }: PageRule): number => (first.findIndex((begin) => id.startsWith(begin)) + 4) % 4;
@@ -89,7 +108,8 @@ function rulesOf({ page, anchor, text }: Section): PageRule[] {
   const paragraphs = pieces
     .filter((piece) => !/^\s*(?:- |\d+\. |\*\*)/.test(piece))
     // What leads over to a list says nothing.
-    .map((piece) => plain(piece).replace(/(?:^|(?<=\. ))[^.]*:$/, ""))
+    // Nor does the question with which a page opens.
+    .map((piece) => plain(piece).replace(/(?:^|(?<=\. ))[^.]*:$|^[^.?]*\?(?: |$)/g, ""))
     .join(" ")
     .trim();
   if (paragraphs !== "") return [{ id: `${page}#${anchor}`, link, text: paragraphs }, ...points];

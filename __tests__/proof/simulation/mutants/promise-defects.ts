@@ -1,0 +1,228 @@
+import type { Defects } from "./defect.js";
+
+/** Defects of what a caller is promised, and of what a request says and when it leaves. What each breaks is a sentence of a page. */
+export const PROMISE_DEFECTS: Defects = {
+  // What the four calls promise: docs/locks.md.
+  "a name is compared in its composed form": {
+    takesOut: ["locks#locks"],
+    "protocol/addresses.ts": {
+      "lockAt = (name: string): Address => ({ name, sort: LOCK_SORT })":
+        'lockAt = (name: string): Address => ({ name: name.normalize("NFC"), sort: LOCK_SORT })',
+    },
+    test: "behaviour/taking/uncontended",
+  },
+  "the signal of a run() does not reach its section": {
+    takesOut: ["locks#locks: A signal given to lock()"],
+    "section-calls.ts": { "lock.follow(signal)": "lock.follow(undefined)" },
+    test: "behaviour/lockable",
+  },
+  "the signal of a lock() aborts the lock's own": {
+    takesOut: ["locks#locks: A signal given to lock()"],
+    "section-calls.ts": {
+      "settle: (lock) => call.settle(lock) }": "settle: (lock) => { lock.follow(signal); call.settle(lock); } }",
+    },
+    test: "behaviour/lockable",
+  },
+  "a loss hides what the function of a run() has thrown": {
+    takesOut: ["locks#locks: run() rejects"],
+    "section-calls.ts": { "await lock.unlock().catch(() => undefined);": "await lock.unlock();" },
+    test: "behaviour/holding/unlock",
+  },
+  "a run() whose lock was lost is a success": {
+    takesOut: ["locks#locks: run() rejects", "locks#losing-a-lock: The end of the await using block"],
+    "section-calls.ts": {
+      "await lock.unlock(); return value;": "await lock.unlock().catch(() => undefined); return value;",
+    },
+    test: "behaviour/holding/unlock",
+  },
+  "a lease passes to a section that has data": {
+    takesOut: ["locks#locks: Callers in one process queue"],
+    "queues/fits.ts": { "if (data !== undefined || lease.renewals.mayHaveData ||": "if (" },
+    test: "behaviour/taking/hand-over",
+  },
+  "a timer keeps the process alive": {
+    takesOut: ["trap 15", "locks#locks: A lock() that waits keeps"],
+    "time/clock.ts": { "(timer as Partial<NodeJS.Timeout>).unref?.();": "" },
+    test: "time/clock",
+  },
+  "a process exits although a call waits": {
+    takesOut: ["trap 15", "locks#locks: A lock() that waits keeps"],
+    "time/clock.ts": {
+      "const timer = setTimeout(wake, timerMs(ms));": "const timer = setTimeout(wake, timerMs(ms)).unref();",
+      "const timer = setInterval(() => undefined, MAX_TIMER_MS);":
+        "const timer = setInterval(() => undefined, MAX_TIMER_MS).unref();",
+    },
+    test: "time/clock",
+  },
+  "a lock is renewed once": {
+    takesOut: ["locks#locks: The library renews"],
+    "holding/renewals.ts": { "this.#arm(Math.max(isLonger ? 0 : RENEW_AGAIN_MS, this.#dueIn()));": "" },
+  },
+  "a lock is held beyond maxHoldMs": {
+    takesOut: ["locks#locks: The library renews"],
+    "holding/term.ts": { "clock.atMost() + this.settings.maxHoldMs": "Number.POSITIVE_INFINITY" },
+    test: "behaviour/holding/renewal",
+  },
+  "waitMs does not end a wait": {
+    takesOut: ["locks#locks: End a wait"],
+    "taking/call.ts": { "if (Number.isFinite(waitMs))": "if (Number.isNaN(waitMs))" },
+    test: "behaviour/taking/waiting",
+  },
+  "a signal does not end a wait": {
+    takesOut: ["locks#locks: End a wait"],
+    "taking/call.ts": { "signal && onAbort(signal, () => this.fail(": "signal && onAbort(signal, () => void (" },
+    test: "behaviour/taking/waiting",
+  },
+  "a hold is over with its section": {
+    takesOut: ["locks#locks: holdAtLeastMs"],
+    "holding/exit.ts": { "this.hold = ms > 0 ?": "this.hold = ms > 0 && clock.atMost() < 0 ?" },
+    test: "behaviour/cron/hold",
+  },
+  "a close leaves those who wait in line": {
+    takesOut: ["locks#locks: close()"],
+    "session/session.ts": { "for (const stop of [...this.#waits]) stop(reason);": "" },
+    test: "behaviour/closing",
+  },
+  "the loss in a SuppressedError is not found": {
+    takesOut: ["locks#losing-a-lock"],
+    "errors.ts": { "of [thrown, suppressed, cause,": "of [cause," },
+    test: "behaviour/holding/loss",
+  },
+  "assertHeld() asks for no time that is left": {
+    takesOut: ["locks#losing-a-lock: lock.assertHeld()"],
+    "holding/handle.ts": { "if (remainingMs >= minRemainingMs) return;": "if (remainingMs >= 0) return;" },
+    test: "behaviour/holding/loss",
+  },
+  "assertHeld() is silent after a loss": {
+    takesOut: ["locks#losing-a-lock: lock.assertHeld()"],
+    "holding/handle.ts": {
+      "this.#throwIfNotHeld(); const { remainingMs } = this;":
+        "if (this.lost === undefined) this.#throwIfNotHeld(); const { remainingMs } = this;",
+    },
+    test: "behaviour/holding/loss",
+  },
+
+  // `elect()`: docs/leader-election.md.
+  "a candidate does not wait for a leader that was told to end": {
+    takesOut: ["leader-election#the-steps 3", "leader-election#what-is-promised: lead runs once"],
+    "election.ts": {
+      "await lead(lock);":
+        'await Promise.race([lead(lock), new Promise<void>((resolve) => lock.signal.addEventListener("abort", () => resolve()))]);',
+    },
+    test: "behaviour/election/election",
+  },
+  "a lease of the dead lasts twice as long": {
+    takesOut: [
+      "leader-election#what-is-promised: A leader that dies",
+      "semaphores#what-is-promised: A permit whose holder",
+      "guarantees#networks-and-crashes: If a process dies",
+    ],
+    "session/sightings.ts": { "seen.since + seen.ttlMs - asOf": "seen.since + 2 * seen.ttlMs - asOf" },
+    "protocol/lease-time.ts": { "Math.ceil(bounds.latest) + ttlMs": "Math.ceil(bounds.latest) + 2 * ttlMs" },
+    test: "behaviour/semaphores/taking",
+  },
+
+  // The command: docs/cli.md.
+  "what the command has started is not told to end": {
+    takesOut: ["trap 42"],
+    "cli/child.ts": {
+      "const targets = this.#hasOwnGroup ? [-pid] : [...itself, ...this.#companions()];": "const targets = itself;",
+    },
+    test: "cli/run.full",
+  },
+
+  // Time, rows and requests: docs/guarantees.md and docs/protocol.md.
+  "systemClock() knows the time exactly": {
+    takesOut: ["guarantees#clocks: systemClock("],
+    "time/clock.ts": { "{ earliest: now - maxSkewMs, latest: now + maxSkewMs }": "{ earliest: now, latest: now }" },
+    test: "time/clock",
+  },
+  "a writer has the row of the mutex of its name": {
+    takesOut: ["protocol#the-row"],
+    "protocol/addresses.ts": { 'WRITER_SORT = "writer"': 'WRITER_SORT = "lock"' },
+  },
+  "renewals and releases wait for the time": {
+    takesOut: ["protocol#time-first: Renewals and releases"],
+    "taking/row-writes.ts": {
+      "made ??= make(); return":
+        'if (session.clock.isCurrent?.() === false) throw new LockStoreError("no time", { transient: true }); made ??= make(); return',
+    },
+    test: "behaviour/taking/known-time",
+  },
+  "a waiter reads consistently": {
+    takesOut: ["protocol#waiting 1"],
+    "taking/watch.ts": {
+      "store.read(at, { consistent: false }, signal)": "store.read(at, { consistent: true }, signal)",
+    },
+    test: "behaviour/taking/waiting",
+  },
+  "a waiter's pauses do not grow": {
+    takesOut: ["protocol#waiting 1"],
+    "taking/polling.ts": { "GROWTH = 1.5": "GROWTH = 1" },
+    test: "behaviour/taking/waiting",
+  },
+  "a waiter sleeps past the moment at which it may take over": {
+    takesOut: ["protocol#waiting 1"],
+    "taking/polling.ts": { "await wait.pause(Math.min(ms, Math.max(1, dueInMs)));": "await wait.pause(ms);" },
+    test: "behaviour/taking/waiting",
+  },
+  "a process waits for the lease of its own abandoned claim": {
+    takesOut: ["protocol#abandoned-claims"],
+    "session/sightings.ts": { "return this.isAbandoned(seen) ? 0 :": "return" },
+    test: "behaviour/taking/own-claims",
+  },
+  "each request leaves as if it was alone": {
+    takesOut: ["protocol#requests-of-one-process"],
+    "session/requests.ts": {
+      "if (isFirst && this.#hasSlot(kind)) return": "if (isFirst || this.#hasSlot(kind)) return",
+    },
+    test: "session/scheduler",
+  },
+  "a first attempt may take as long as the lease": {
+    takesOut: ["protocol#requests-of-one-process: The first attempt"],
+    "session/requests.ts": { "Math.max(50, ttlMs / 4)": "Math.max(50, ttlMs)" },
+    test: "behaviour/network/first-attempt",
+  },
+  "a process takes nothing while a reply contradicts what it knows": {
+    takesOut: ["protocol#wrong-dates: Takes go on"],
+    "time/table-clock.ts": { "if (now.atMost - askedAt < CURRENT_AGE_MS) return true;": "" },
+    test: "behaviour/network/wrong-date",
+  },
+  "a row that is not there is not taken": {
+    takesOut: ["protocol#the-rows-states: no row"],
+    "protocol/rules.ts": {
+      "Condition => any(NO_ITEM, all(IS_OURS, ...more, isOver))": "Condition => all(IS_OURS, ...more, isOver)",
+    },
+  },
+  "a mark is written where nobody holds": {
+    takesOut: ["protocol#late-copies: mark of a waiter", "protocol#turns 1"],
+    "protocol/rules.ts": {
+      "return { condition: IS_SOMEBODYS, values: {} };": "return { condition: IS_NOT_FOREIGN, values: {} };",
+    },
+  },
+  "a draw does not count": {
+    takesOut: ["protocol#late-copies: drawing a ticket"],
+    "protocol/rules.ts": {
+      "return BigInt(from as number | bigint) + 1n;": "return BigInt(from as number | bigint) + 0n;",
+    },
+  },
+
+  // The queue: docs/fair-queue.md.
+  "a place is renewed as its lock is": {
+    takesOut: ["fair-queue#how-it-works: A place is a lease"],
+    "queues/place.ts": {
+      "return { ...settings, renewEveryMs, autoRenew: true,": "return { ...settings,",
+    },
+    test: "behaviour/fair/places",
+  },
+  "a busy process gathers nobody": {
+    takesOut: ["fair-queue#how-it-works: While its own sections run"],
+    "queues/fair-queue.ts": { "GATHER_MS = 50": "GATHER_MS = 0" },
+    test: "behaviour/fair/shared-places",
+  },
+  "tickets begin at 1": {
+    takesOut: ["fair-queue#how-it-works: Tickets come"],
+    "queues/place.ts": { "seed: Math.ceil(boundsOf(clock).latest)": "seed: 0 * Math.ceil(boundsOf(clock).latest)" },
+    test: "behaviour/fair/places",
+  },
+};
