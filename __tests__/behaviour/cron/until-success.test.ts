@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { type Lock, LockStoreError, type Mutex, type TryRunOptions } from "../../../lib/index.js";
+import { lockAt } from "../../../lib/protocol/addresses.js";
 import { TestTable } from "../../../lib/testing/index.js";
 import { hear } from "../../support/diagnostics.js";
 import { deferred } from "../../support/fault-proxy/deferred.js";
@@ -49,6 +50,19 @@ describe("a tick that is run until it succeeds", () => {
       expect(await host.tryRun(job, { once: 7 })).toMatchObject({ because: "done" });
     }
     expect(await mutex.inspect()).toMatchObject({ uuid: undefined, tick: 7, attempts: 2, succeeded: true });
+  });
+
+  test("counts its runs for its own tick alone: a later tick of an older process, which keeps the numbers, is not set back", async () => {
+    const { one, other } = hosts();
+    const { run, end } = await begin(other.mutex("report"), { outcome: failing });
+    expect(await one.mutex("report").tryRun(job, TICK)).toMatchObject({ because: "held" });
+    end();
+    await expect(run).rejects.toBe(failure);
+    const item = one.table.item(lockAt("report"));
+    expect(item).toMatchObject({ tick: 7, due: 7, attempt: 1, expires: 0 });
+    one.table.plant(lockAt("report"), { ...item, tick: 8 });
+    expect(await one.mutex("report").tryRun(job, TICK)).toMatchObject({ ran: false, because: "superseded" });
+    expect(one.row("report")).toMatchObject({ tick: 8 });
   });
 
   test("is run by one host at a time: while a run lasts it is held", async () => {

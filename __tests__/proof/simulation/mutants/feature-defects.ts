@@ -67,7 +67,7 @@ export const FEATURE_DEFECTS: Defects = {
     },
   },
   "the drain ignores the sections that run": {
-    takesOut: ["protocol#closing"],
+    takesOut: ["locks#locks: close()", "protocol#closing"],
     "session/closing.ts": { "=> this.#drainEnds - this.#clock.atLeast();": "=> 0;" },
   },
   "a close waits for the last section, however long that takes": {

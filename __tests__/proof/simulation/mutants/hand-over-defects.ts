@@ -10,7 +10,7 @@ export const HAND_OVER_DEFECTS: Defects = {
     },
   },
   "one lease in ten is released although a caller of the process waits": {
-    takesOut: ["protocol#releasing"],
+    takesOut: ["locks#locks: Callers in one process queue", "protocol#releasing"],
     "queues/sections.ts": {
       "if (!this.#canPass(line, own)) return false;":
         "if (!this.#canPass(line, own) || this.session.random() < 0.1) return false;",

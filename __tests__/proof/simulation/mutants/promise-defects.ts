@@ -140,6 +140,7 @@ export const PROMISE_DEFECTS: Defects = {
   "a writer has the row of the mutex of its name": {
     takesOut: ["protocol#the-row"],
     "protocol/addresses.ts": { 'WRITER_SORT = "writer"': 'WRITER_SORT = "lock"' },
+    test: "behaviour/semaphores/taking",
   },
   "renewals and releases wait for the time": {
     takesOut: ["protocol#time-first: Renewals and releases"],
@@ -193,6 +194,13 @@ export const PROMISE_DEFECTS: Defects = {
     "protocol/rules.ts": {
       "Condition => any(NO_ITEM, all(IS_OURS, ...more, isOver))": "Condition => all(IS_OURS, ...more, isOver)",
     },
+  },
+  "the number of a run counts for a later tick": {
+    takesOut: ["protocol#ticks: With untilSuccess"],
+    "protocol/rules.ts": {
+      'equal("tick", { value: "tick" }), equal("due", { value: "tick" }),': 'equal("due", { value: "tick" }),',
+    },
+    test: "behaviour/cron/until-success",
   },
   "a mark is written where nobody holds": {
     takesOut: ["protocol#late-copies: mark of a waiter", "protocol#turns 1"],

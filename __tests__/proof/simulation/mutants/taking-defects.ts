@@ -197,7 +197,11 @@ export const TAKING_DEFECTS: Defects = {
     test: "behaviour/holding/loss",
   },
   "unlock() resolves although the lock was lost": {
-    takesOut: ["locks#losing-a-lock: The end of the await using block", "shutdown#what-is-promised: A revoked section"],
+    takesOut: [
+      "locks#locks: run() rejects",
+      "locks#losing-a-lock: The end of the await using block",
+      "shutdown#what-is-promised: A revoked section",
+    ],
     "holding/exit.ts": { "await this.#vacate(until()); throw lost;": "await this.#vacate(until());" },
     test: "behaviour/holding/loss",
   },
