@@ -1,20 +1,22 @@
 import { expect, test } from "@jest/globals";
-import type {
-  FencedLock,
-  Lock,
-  Lockable,
-  LockOptions,
-  Mutex,
-  Permit,
-  Semaphore,
-  SharedMutex,
-  TransferableLock,
-  TryOptions,
-  TryRun,
+import {
+  type FencedLock,
+  type Lock,
+  type Lockable,
+  type LockOptions,
+  LockTimeoutError,
+  type Mutex,
+  type Permit,
+  type Semaphore,
+  type SharedMutex,
+  type TransferableLock,
+  type TryOptions,
+  type TryRun,
 } from "../../lib/index.js";
 import { hear } from "../support/diagnostics.js";
+import { watch } from "../support/eventually.js";
 import { ManualTime } from "../support/manual-time.js";
-import { MemoryHost } from "../support/memory-host.js";
+import { hosts, MemoryHost } from "../support/memory-host.js";
 
 /** What a user's program does with whatever it is given. */
 async function report(lockable: Lockable, job: (signal: AbortSignal) => Promise<string>): Promise<string> {
@@ -140,6 +142,34 @@ test("the signal of lock() ends its wait alone: a lock that is held does not fol
     expect([lock.held, lock.signal.aborted]).toEqual([true, false]);
     await lock.unlock();
   }
+});
+
+test.each<readonly [string, (host: MemoryHost) => Lockable]>([
+  ["a mutex", (host) => host.mutex("reports")],
+  ["a fair mutex", (host) => host.mutex("reports", { fair: true })],
+  ["a semaphore", (host) => host.semaphore("reports", { permits: 1 })],
+  ["the exclusive side", (host) => host.sharedMutex("reports").exclusive],
+])("waitMs and a signal end a wait for %s; a call that lost a race gets its lock, and keeps it", async (_, of) => {
+  const { time, one, other } = hosts();
+  const held = await of(one).lock();
+  const controller = new AbortController();
+  const failures: unknown[] = [];
+  for (const options of [{ waitMs: 1_000 }, { signal: controller.signal }])
+    of(other)
+      .lock(options)
+      .catch((error: unknown) => failures.push(error));
+  const waiting = of(other).lock();
+  expect(await Promise.race([waiting, time.advance(1_000)])).toBeUndefined();
+  controller.abort("enough");
+  await time.advance(0);
+  expect(failures).toEqual([expect.any(LockTimeoutError), "enough"]);
+  await held.unlock();
+  const granted = watch(waiting);
+  await time.advanceUntil(() => granted.settled);
+  await time.advance(60_000);
+  const lock = await waiting;
+  expect(lock.held).toBe(true);
+  await lock.unlock();
 });
 
 type Assert<Holds extends true> = Holds;

@@ -98,6 +98,17 @@ describe("lock.wanted", () => {
     expect([lock.wanted, told.length]).toEqual([true, 1]);
   });
 
+  test.each([
+    ["of which nothing is kept", {}],
+    ["that keeps its token", { fencing: true }],
+  ])("comes from a mark under a holder: a late copy changes nothing on a released row %s", async (_, options) => {
+    const { time, one } = hosts();
+    await (await one.mutex(NAME, options).lock()).unlock();
+    const released = one.table.item(lockAt(NAME));
+    one.table.apply({ kind: "want", at: lockAt(NAME), until: time.now + 20_000 });
+    expect(one.table.item(lockAt(NAME))).toEqual(released);
+  });
+
   test("dies with its section: nothing is told of a lock that was unlocked or lost before the mark counts", async () => {
     const { time, lock, told } = await held({ isMarked: true });
     await time.advance(100);

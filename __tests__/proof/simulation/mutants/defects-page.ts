@@ -55,13 +55,7 @@ export function reportOf(origin: string, rows: ReadonlyMap<string, Row>): string
 
 ## What to do next
 
-Nothing takes out ${blank.length} of ${rules.length} rules:
-
-${blank.map(({ rule }) => `- ${shown(rule)}`).join("\n")}
-
-${ofModel.length} more are taken out in the model, but not in the code:
-
-${ofModel.map(({ rule }) => `- ${shown(rule)}`).join("\n")}
+${toDo(blank, ofModel, rules.length)}
 
 These stand among the rules, and no edit of lib/ can take them out:
 
@@ -80,6 +74,19 @@ ${rules.map(({ rule, byDefects, byModel }) => `| ${shown(rule)} | ${listed(byDef
 | | defect | the invariant, or the test, that it broke | schedules needed |
 |---|---|---|---|
 ${defects.join("\n")}`;
+}
+
+/** What nothing takes out, and what the model alone does. */
+function toDo(blank: readonly Noticed[], ofModel: readonly Noticed[], rules: number): string {
+  const list = (all: readonly Noticed[]): string => all.map(({ rule }) => `- ${shown(rule)}`).join("\n");
+  return [
+    blank.length === 0
+      ? `Each of the ${rules} rules is taken out, in the code or in the model.`
+      : `Nothing takes out ${blank.length} of ${rules} rules:\n\n${list(blank)}`,
+    ...(ofModel.length === 0
+      ? []
+      : [`${ofModel.length} more are taken out in the model, but not in the code:\n\n${list(ofModel)}`]),
+  ].join("\n\n");
 }
 
 interface Noticed {

@@ -66,12 +66,12 @@ export const PROMISE_DEFECTS: Defects = {
   "waitMs does not end a wait": {
     takesOut: ["locks#locks: End a wait"],
     "taking/call.ts": { "if (Number.isFinite(waitMs))": "if (Number.isNaN(waitMs))" },
-    test: "behaviour/taking/waiting",
+    test: "behaviour/lockable",
   },
   "a signal does not end a wait": {
     takesOut: ["locks#locks: End a wait"],
     "taking/call.ts": { "signal && onAbort(signal, () => this.fail(": "signal && onAbort(signal, () => void (" },
-    test: "behaviour/taking/waiting",
+    test: "behaviour/lockable",
   },
   "a hold is over with its section": {
     takesOut: ["locks#locks: holdAtLeastMs"],
@@ -126,7 +126,8 @@ export const PROMISE_DEFECTS: Defects = {
   "what the command has started is not told to end": {
     takesOut: ["trap 42"],
     "cli/child.ts": {
-      "const targets = this.#hasOwnGroup ? [-pid] : [...itself, ...this.#companions()];": "const targets = itself;",
+      'this.#signal("SIGKILL", this.#nested());': 'this.#process?.kill("SIGKILL");',
+      'this.#signal("SIGTERM"); mention(': 'this.#process?.kill("SIGTERM"); mention(',
     },
     test: "cli/run.full",
   },
@@ -207,12 +208,14 @@ export const PROMISE_DEFECTS: Defects = {
     "protocol/rules.ts": {
       "return { condition: IS_SOMEBODYS, values: {} };": "return { condition: IS_NOT_FOREIGN, values: {} };",
     },
+    test: "behaviour/holding/wanted",
   },
   "a draw does not count": {
     takesOut: ["protocol#late-copies: drawing a ticket"],
     "protocol/rules.ts": {
       "return BigInt(from as number | bigint) + 1n;": "return BigInt(from as number | bigint) + 0n;",
     },
+    test: "behaviour/fair/places",
   },
 
   // The queue: docs/fair-queue.md.
