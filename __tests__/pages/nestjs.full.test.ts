@@ -1,5 +1,7 @@
 import { once } from "node:events";
-import { request } from "node:http";
+import { get, request } from "node:http";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { LockTable } from "dynamutex";
 import { freePort } from "../support/free-port.js";
@@ -11,7 +13,7 @@ const HOST = `
 import "reflect-metadata";
 import { subscribe } from "node:diagnostics_channel";
 import type { IncomingMessage } from "node:http";
-import { Controller, Module, Param, Post, Req } from "@nestjs/common";
+import { Controller, Get, Module, Param, Post, Req } from "@nestjs/common";
 import { APP_FILTER, NestFactory } from "@nestjs/core";
 import { type Lock, LockTable } from "dynamutex";
 import { HeldLock, InjectLocks, Locked, LockModule } from "dynamutex/nestjs";
@@ -37,6 +39,11 @@ class Orders {
     return "shipped";
   }
 
+  @Get("/large")
+  large(): string {
+    return "a".repeat(16_000_000);
+  }
+
   @Post("/elsewhere")
   @Locked("a", { table: "missing" })
   async elsewhere(): Promise<void> {}
@@ -59,6 +66,7 @@ class AppModule {}
 
 const app = await NestFactory.create(AppModule, { logger: ["error", "warn"] });
 app.enableShutdownHooks();
+app.getHttpServer().closeIdleConnections = () => undefined;
 await app.listen(Number(process.env.PORT));
 console.log("listens");
 `;
@@ -126,7 +134,23 @@ test("docs/nestjs.md: lock-error.filter.ts answers 409 and 503, and logs nothing
   expect(await ask("/orders/1")).toEqual([503, "1"]);
   expect(program.lines.slice(before).filter((line) => !/^ +at /.test(line))).toEqual([]);
 
+  const [slow] = await once(get({ port, path: "/large", agent: false }), "response"); // its client takes its time to read
   // The shell shows 143.
   program.kill("SIGTERM");
+  await refusal(port);
+  expect((await text(slow)).length).toBe(16_000_000);
   expect(await program.exit).toEqual({ code: null, signal: "SIGTERM" });
 }, 60_000);
+
+/** Resolves when nothing listens at a port any more. */
+async function refusal(port: number): Promise<void> {
+  for (;;) {
+    const socket = connect(port);
+    const isRefused = await once(socket, "connect").then(
+      () => false,
+      () => true,
+    );
+    socket.destroy();
+    if (isRefused) return;
+  }
+}

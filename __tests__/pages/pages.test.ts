@@ -30,7 +30,7 @@ const LINKED = [
 ];
 
 /** Written by a tool, and so without a question. */
-const GENERATED = ["", "-testing", "-node-cron", "-prom-client", "-nestjs"].map(
+const GENERATED = ["", "-testing", "-node-cron", "-prom-client", "-nestjs", "-otel"].map(
   (entry) => `docs/dynamutex${entry}.api.md`,
 );
 
