@@ -56,9 +56,15 @@ export class SharedSide extends Kind {
       if (writer !== undefined) return { kind: "held", inTheWay: [writer] };
       wait.endSignal.throwIfAborted();
     }
-    const result = await takeRow(session, claimed, { at: readerAt(name, session.uuid()), settings });
-    if (result.kind !== "granted") return result;
-    return await grantedUnless(session, result.granted, () => untilNoWriter(session, resource, wait));
+    for (;;) {
+      const result = await takeRow(session, claimed, { at: readerAt(name, session.uuid()), settings });
+      if (result.kind === "granted")
+        return await grantedUnless(session, result.granted, () => untilNoWriter(session, resource, wait));
+      // Nobody else uses this row: it was unlocked by force while the reply to its claim was lost. It keeps writers out until it
+      // expires, and no reader, so another row will do.
+      if (result.kind !== "held") return result;
+      await wait.again();
+    }
   }
 
   /**

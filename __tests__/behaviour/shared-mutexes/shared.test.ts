@@ -18,6 +18,31 @@ describe("readers", () => {
     expect(one.table.rows).toEqual([]);
   });
 
+  test("one whose row was unlocked by force while its reply was lost takes another row, and waits for nobody", async () => {
+    const { time, one, other } = hosts();
+    let takes = 0;
+    one.fate = (message) => (message.kind === "write" && ++takes === 1 ? "reply lost" : "answered");
+    const { shared } = one.sharedMutex(NAME, { ttlMs: 60_000 });
+    const begun = time.now;
+    const reading = shared.lock();
+    await turn();
+    const [forced] = one.readers(NAME);
+    await other.sharedMutex(NAME).forceUnlock(forced?.uuid ?? "");
+    await time.settle(reading);
+    await using lock = await reading;
+    expect(lock.held).toBe(true);
+    // The parked row keeps writers out until it expires.
+    expect(one.readers(NAME).map(({ uuid }) => uuid)).toEqual(expect.arrayContaining([undefined, lock.uuid]));
+    expect(one.told()).toEqual([
+      "take reader",
+      "take reader",
+      "consistent read reader",
+      "take reader",
+      "consistent read writer",
+    ]);
+    expect(time.now - begun).toBeLessThan(60_000);
+  });
+
   test("those of several hosts run beside one another, each host with a row", async () => {
     const { one, other } = hosts();
     await using first = await one.sharedMutex(NAME).shared.lock();

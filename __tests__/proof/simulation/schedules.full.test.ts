@@ -127,6 +127,8 @@ const KEPT = [
   "610000010/660", // a try behind a call of its process that has sent nothing yet
   "610000002/913", // a place whose grant has lost its reply, on an engine whose replies have no sign
   "610000012/133", // a grant that is read back by a read that is throttled
+  "660000008/415", // a set of eleven names that gives its rows back two at a time
+  "670000027/759", // a reader whose row was unlocked by force while its reply was lost
   "630000021/702", // new data that are refused while a renewal waits for them and the lock is unlocked
 ];
 
