@@ -77,6 +77,16 @@ test.each(CALLS)(
   },
 );
 
+test("trap 36: the row of an own claim is taken over at once, also where the background can neither read nor remove it", async () => {
+  const { time, host, settled } = world(NINE_TENTHS_MS);
+  const { fate } = host;
+  host.fate = (message) => (message.kind === "read" || isRelease(message) ? "lost" : fate(message));
+  const lock = await settled(mutexOf(host).tryLock());
+  expect(lock?.held).toBe(true);
+  expect(time.elapsed).toBeLessThan(NINE_TENTHS_MS + SOON_MS);
+  expect(host.row("name")?.uuid).toBe(lock?.uuid);
+});
+
 test.each(CALLS.filter(([name]) => name.includes("try") || name.endsWith("0")))(
   "trap 36: %s whose replies are lost to the end fails with the cause, and names no holder",
   async (_, call) => {
@@ -192,6 +202,7 @@ test("a claim that one call has given up is free for the next call of its proces
   expect(await settled(mutexOf(other).tryLock())).toBeNull();
   const lock = await settled(mutexOf(host).tryLock());
   expect(lock?.held).toBe(true);
+  expect(time.elapsed).toBeLessThan(TTL_MS);
   expect(await settled(mutexOf(other).tryLock())).toBeNull();
   await settled(lock?.unlock() ?? Promise.resolve());
 });
