@@ -365,7 +365,7 @@ describe("what cannot work", () => {
     ]);
     expect(plain).toMatchObject({ code: 125, stdout: "" });
     expect(plain.stderr).toMatch(
-      /^dynamutex: .*table no-such-table does not exist.* `dynamutex create-table` creates it.*\n$/,
+      /^dynamutex: .*table no-such-table does not exist.* `dynamutex create-table --table no-such-table` creates it.*\n$/,
     );
     expect(debug.stderr).toMatch(/\n {4}at /);
     expect(unnamed.stderr).toBe("dynamutex: no table is named: give --table NAME, or set DYNAMUTEX_TABLE\n");
