@@ -236,4 +236,11 @@ export const PROMISE_DEFECTS: Defects = {
     "queues/place.ts": { "seed: Math.ceil(boundsOf(clock).latest)": "seed: 0 * Math.ceil(boundsOf(clock).latest)" },
     test: "behaviour/fair/places",
   },
+
+  // Shared mutexes: docs/protocol.md.
+  "a reader waits for a row of its own": {
+    takesOut: ["protocol#shared-mutexes 7"],
+    "kinds/shared.ts": { 'if (result.kind !== "held") return result;': "return result;" },
+    test: "behaviour/shared-mutexes/shared",
+  },
 };
