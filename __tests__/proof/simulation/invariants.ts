@@ -142,6 +142,8 @@ interface Hold {
 
 /** How long it may take a process that was shown its own claim on the row to act on it, while none of its requests waits for a slot. */
 const RECOGNISED_WITHIN_MS = 500;
+/** The same of several rows at once: they may all have to be read back, and one of the reads may hang until it is given up. */
+const ALL_RECOGNISED_WITHIN_MS = 3_500;
 
 /** A clock that runs fast by what the protocol allows, and a bit. */
 const SLOWEST = 1 - 1e-3;
@@ -175,6 +177,8 @@ export class Judge extends Watcher {
   readonly #rows = new Map<string, { readonly at: Address; readonly process: Process }>();
   /** Claims that a refusal showed to their own process. */
   readonly #shown = new Map<string, { readonly process: Process; readonly since: number }>();
+  /** The claims that were sent with others. */
+  readonly #together = new Set<string>();
   /** Processes with few slots for their requests, and the requests that wait for one. */
   readonly #inLine = new WeakMap<Process, ReadonlySet<unknown>>();
   readonly phantoms = new Phantoms(this.scene, this.#inLine);
@@ -460,6 +464,7 @@ export class Judge extends Watcher {
     this.handOffs.sent(message);
     this.#wanted.sent(process, message);
     for (const take of takesOf(message)) {
+      if (message.kind === "writeAll") this.#together.add(take.uuid);
       this.#rows.set(take.uuid, { at: take.at, process });
       this.#stamped("take", take);
     }
@@ -580,7 +585,7 @@ export class Judge extends Watcher {
     for (const [uuid, { process, since }] of this.#shown) {
       if (process.isGone) this.#shown.delete(uuid);
       else if (this.#mustWait(process)) this.#shown.set(uuid, { process, since: this.now });
-      else if (this.now - since > RECOGNISED_WITHIN_MS)
+      else if (this.now - since > (this.#together.has(uuid) ? ALL_RECOGNISED_WITHIN_MS : RECOGNISED_WITHIN_MS))
         throw new Violation("an own write is recognised", `${uuid} is on the row, and its process waits`);
     }
   };

@@ -129,6 +129,8 @@ const KEPT = [
   "610000012/133", // a grant that is read back by a read that is throttled
   "660000008/415", // a set of eleven names that gives its rows back two at a time
   "670000027/759", // a reader whose row was unlocked by force while its reply was lost
+  "680000031/442", // a set whose rows are read back on two slots
+  "680000033/884", // two permits with a hold, of which one is given up
   "630000021/702", // new data that are refused while a renewal waits for them and the lock is unlocked
 ];
 

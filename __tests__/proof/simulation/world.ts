@@ -146,7 +146,8 @@ class World {
       fail: (error) => {
         this.#failure ??= { error };
       },
-      gaveUp: (uuid) => this.#releasesGivenUp.has(uuid),
+      // Of several permits, one whose release was given up is free when its lease ends.
+      gaveUp: (uuid) => this.#judge.companions.of(uuid).some((one) => this.#releasesGivenUp.has(one)),
       isAlive: (owner) => this.#lives.some((life) => life.owner === owner),
       wants: (locks) => this.#want(locks),
       handOn: (handed) => this.#handOn(handed),
