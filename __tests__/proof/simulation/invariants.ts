@@ -177,6 +177,8 @@ export class Judge extends Watcher {
   readonly #rows = new Map<string, { readonly at: Address; readonly process: Process }>();
   /** Claims that a refusal showed to their own process. */
   readonly #shown = new Map<string, { readonly process: Process; readonly since: number }>();
+  /** Processes that have heard from somebody else that nothing is there, before the table has answered them. */
+  readonly misled = new WeakSet<Process>();
   /** The claims that were sent with others. */
   readonly #together = new Set<string>();
   /** Processes with few slots for their requests, and the requests that wait for one. */

@@ -134,6 +134,7 @@ class World {
       arrived: (arrival) => this.#arrived(arrival),
       heard: (sender, message, answer) => this.#judge.heard(sender, message, answer),
       learned: (sender, request, aheadMs) => this.#judge.time.learned(sender, request, aheadMs),
+      misled: ({ process }) => this.#judge.misled.add(process),
       turnedDown: (message) => this.#judge.phantoms.turnedDown(message),
     });
     this.#surroundings = {
