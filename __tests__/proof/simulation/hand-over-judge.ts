@@ -183,6 +183,9 @@ export class HandOverJudge extends Watcher {
         if (isTaken) this.#standing.get(process)?.delete(at.name);
       }
     }
+    // A look for results shows who has the row as well.
+    if (answer.kind === "query" && answer.page.rows.some(({ sort, uuid }) => sort === LOCK_SORT && uuid !== undefined))
+      this.#turns.sees(process, answer.query.name);
     if (answer.kind !== "read" || answer.at.sort !== LOCK_SORT) return;
     const { row, at } = answer;
     // A poll of a wait that has ended may be answered now, and tells nobody anything.

@@ -1,5 +1,6 @@
 import { type Address, kindOf } from "../../../lib/protocol/addresses.js";
 import type { Row } from "../../../lib/protocol/row.js";
+import { LONGEST_ATTEMPT_MS } from "../../../lib/session/retry.js";
 import type { Answer, Message } from "../../support/message.js";
 import type { Companions } from "./companions.js";
 import type { Process } from "./machine.js";
@@ -94,7 +95,11 @@ export class WantedJudge extends Watcher {
       if (!this.#taken.has(uuid)) this.#taken.set(uuid, { process, sentAt: this.now, at, isResumed });
     }
     for (const { at, wanted } of takesOf(message)) if (wanted !== undefined) this.#knows(process, at);
-    if (message.kind === "write" && message.write.kind === "want") this.#knows(process, message.write.at);
+    if (message.kind !== "write" || message.write.kind !== "want") return;
+    const { at } = message.write;
+    this.#knows(process, at);
+    // It may hear of its own mark when it has taken the row.
+    entryOf(this.#shownLate, process, () => new Map<string, number>()).set(keyOf(at), this.now + LONGEST_ATTEMPT_MS);
   }
 
   arrived(message: Message, { at, after, hasChanged }: Change): void {
