@@ -246,6 +246,8 @@ export class FairQueue {
       const look = recent ?? (await line.look(wait, { isConsistent }));
       [recent, isConsistent] = [undefined, false];
       wait.endSignal.throwIfAborted();
+      // All who share the place may have gone meanwhile: it admits nobody behind them.
+      if (line.places.first !== place) return undefined;
       const { gate } = look;
       // The agent may ask for another caller by now.
       const { weight } = wait.asker.request.resource;
@@ -301,15 +303,18 @@ export class FairQueue {
     await mark(session, { ...resource, at: row }, { row, blocked: line.blocked, wait });
   }
 
-  /** The ordinary claim. @returns undefined if no answer came while its look was valid. */
+  /** The ordinary claim. @returns undefined if no answer came while its look was valid, or if the one that was to join has gone. */
   async #claim(line: FairLine, wait: Agent, how: ClaimHow): Promise<TryOutcome | undefined> {
-    const { once } = wait.asker.request;
+    const { asker } = wait;
+    const { once } = asker.request;
     const onTaken = (): void => {
       line.awaitsHolders = true;
       this.drawForUnserved(line);
     };
     try {
-      return await tryClaim(wait, () => line.claim(wait, { ...how, onTaken }));
+      const result = await tryClaim(wait, () => line.claim(wait, { ...how, onTaken }));
+      const hasJoined = result.kind === "granted" && line.leases.has(result.granted);
+      return hasJoined && wait.asker !== asker ? undefined : result;
     } catch (error) {
       this.#waitOut(wait, error);
       // Do not repeat a claim for a tick: if this one was granted unseen, the next would find the tick done, although nothing

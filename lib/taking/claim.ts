@@ -43,14 +43,16 @@ export type Claimed<Granted> =
   | { readonly kind: Refusal; readonly inTheWay: RowsInTheWay };
 
 /**
- * Tries to take rows: one conditional write, and another one if the refusal itself shows that the rows are free.
+ * Tries to take rows: one conditional write, and another one if the refusal itself shows that the rows are free and the caller is
+ * still the same.
  *
  * @throws the store's error, after retries in the time that `wait` allows.
  */
 export async function tryClaim<Granted>(wait: Wait, send: () => Promise<Claimed<Granted>>): Promise<Claimed<Granted>> {
+  const { asker } = wait;
   for (let attempt = 1; ; attempt++) {
     const result = await send();
-    if (result.kind !== "held" || attempt === MOST_TRIES) return result;
+    if (result.kind !== "held" || attempt === MOST_TRIES || wait.asker !== asker) return result;
     if (!result.inTheWay.every(({ target, row }) => looksFree(wait, target, row))) return result;
     wait.endSignal.throwIfAborted();
   }

@@ -402,6 +402,91 @@ describe("callers that give up", () => {
     expect(world.order).toEqual(["a2", "c1"]);
     world.expectNothingLeft();
   });
+
+  test("all who share a place, while its look is on its way: it admits nobody who asked after another host came", async () => {
+    const { world, b, c } = processes();
+    // It does not remember for long which rows it has given back.
+    const a = new MemoryHost(world.time, { owner: "a", table: world.table, mostRemembered: 1 });
+    const lock = await c.mutex(NAME, { fair: true }).lock();
+    const controller = new AbortController();
+    const { signal } = controller;
+    for (const caller of ["a1", "a2"]) await world.lineUp(a, [caller], { signal });
+    await world.lineUp(b, ["b1"]);
+    await world.lineUp(a, ["a3"]);
+    expect(world.places).toEqual(["a 1", "a 1", "b 1", "a 1"]);
+    const [arrival, others] = [createGate(), createGate()];
+    let looks = 0;
+    a.hold = (message) => {
+      if (!isConsistentLook(message) || world.table.row(lockAt(NAME)) !== undefined) return undefined;
+      looks += 1;
+      return looks === 1 ? arrival.released : undefined;
+    };
+    b.fate = () => others.released;
+    await lock.unlock();
+    await world.time.advanceUntil(() => looks > 0);
+    controller.abort(new Error("enough"));
+    await world.pass(5);
+    arrival.release();
+    await world.pass(200);
+    others.release();
+    await world.allServed();
+    expect(world.order).toEqual(["b1", "a3"]);
+    world.expectNothingLeft();
+  });
+
+  test("the one whose claim is refused by a free row: no second claim for one who asked after another host came", async () => {
+    const { world, a, b, c } = processes();
+    const [claim, others, controller] = [createGate(), createGate(), new AbortController()];
+    world.ask(a, "a1", { signal: controller.signal });
+    a.fate = (message) => (isTakeOfLock(message) ? claim.released : "answered");
+    await world.time.advanceUntil(() => a.sent.some(isTakeOfLock));
+    // The row remembers a tick that has run meanwhile.
+    const tick = await c.mutex(NAME).tryLock({ once: 4 });
+    await world.lineUp(b, ["b1"]);
+    b.fate = () => others.released;
+    await tick?.unlock();
+    world.ask(a, "a2");
+    // The caller has gone when the refusal comes.
+    controller.abort(new Error("enough"));
+    claim.release();
+    await world.pass(200);
+    others.release();
+    await world.allServed();
+    expect(world.order).toEqual(["b1", "a2"]);
+  });
+
+  test("a reader that was about to join others: one who asked after another host came does not join in its stead", async () => {
+    const { world, a, b } = processes();
+    const readers = { fair: true, ttlMs: 4_000, autoRenew: false };
+    const { shared } = a.sharedMutex(NAME, readers);
+    const first = await shared.lock();
+    await world.pass(2_500);
+    const [renewed, controller] = [createGate(), new AbortController()];
+    let renewals = 0;
+    a.hold = (message) => {
+      if (message.kind !== "write" || message.write.kind !== "renew") return undefined;
+      renewals += 1;
+      return renewals === 1 ? renewed.released : undefined;
+    };
+    const gone = shared.lock({ signal: controller.signal });
+    gone.catch(() => undefined);
+    await world.pass(10);
+    expect(renewals).toBe(1);
+    const order: string[] = [];
+    const writer = b.sharedMutex(NAME, { fair: true }).exclusive.run(async () => {
+      order.push("writer");
+      await world.time.clock().sleep(10);
+    });
+    await world.pass(200);
+    const second = shared.run(() => order.push("reader"));
+    controller.abort(new Error("enough"));
+    await expect(gone).rejects.toThrow("enough");
+    renewed.release();
+    await world.pass(200);
+    await first.unlock();
+    await world.time.settle(Promise.all([writer, second]));
+    expect(order).toEqual(["writer", "reader"]);
+  });
 });
 
 describe("beside those who have no place: a busy process", () => {
