@@ -131,6 +131,8 @@ const KEPT = [
   "670000027/759", // a reader whose row was unlocked by force while its reply was lost
   "680000031/442", // a set whose rows are read back on two slots
   "680000033/884", // two permits with a hold, of which one is given up
+  "690000001/516", // a look for results that shows who has the row
+  "690000021/915", // a mark whose writer hears of it when it has taken the row
   "800000039/774", // a token that is no use to a process whose first answer is somebody else's
   "630000021/702", // new data that are refused while a renewal waits for them and the lock is unlocked
   "800000024/106", // a place that its callers leave while its look is under way admits nobody behind them

@@ -77,7 +77,7 @@ export class WantedJudge extends Watcher {
   readonly #firsts = new WeakMap<Process, Map<string, number>>();
   /** The rows of which a process has known a mark. */
   readonly #known = new WeakMap<Process, Set<string>>();
-  /** When each process was last shown a marked row of another: perhaps as it was before its own take. */
+  /** Until when each process may be shown a marked row of another, or its own mark, as it was before its own take. */
   readonly #shownLate = new WeakMap<Process, Map<string, number>>();
   /** By uuid: until when the mark says that others wait which a renewal has found, and when the first was found. */
   readonly #found = new Map<string, { readonly until: number; readonly firstAt: number | undefined }>();
@@ -99,7 +99,7 @@ export class WantedJudge extends Watcher {
     const { at } = message.write;
     this.#knows(process, at);
     // It may hear of its own mark when it has taken the row.
-    entryOf(this.#shownLate, process, () => new Map<string, number>()).set(keyOf(at), this.now + LONGEST_ATTEMPT_MS);
+    this.#mayBeShown(process, at, this.now + LONGEST_ATTEMPT_MS);
   }
 
   arrived(message: Message, { at, after, hasChanged }: Change): void {
@@ -187,8 +187,14 @@ export class WantedJudge extends Watcher {
   #sees(process: Process, row: Row | undefined): boolean {
     if (row?.wanted === undefined) return false;
     const isOfOthers = row.uuid !== undefined && this.#taken.get(row.uuid)?.process !== process;
-    if (isOfOthers) entryOf(this.#shownLate, process, () => new Map<string, number>()).set(keyOf(row), this.now);
+    if (isOfOthers) this.#mayBeShown(process, row, this.now);
     return this.#knows(process, row);
+  }
+
+  /** Until a moment it may be shown a row as that was before its own take. */
+  #mayBeShown(process: Process, at: Address, until: number): void {
+    const shown = entryOf(this.#shownLate, process, () => new Map<string, number>());
+    shown.set(keyOf(at), Math.max(until, shown.get(keyOf(at)) ?? 0));
   }
 
   /** @returns whether it has known of none before. */
