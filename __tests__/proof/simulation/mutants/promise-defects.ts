@@ -243,4 +243,21 @@ export const PROMISE_DEFECTS: Defects = {
     "kinds/shared.ts": { 'if (result.kind !== "held") return result;': "return result;" },
     test: "behaviour/shared-mutexes/shared",
   },
+
+  // The queue again: who may go by a look.
+  "a place that was left while it looked admits the next caller": {
+    takesOut: ["fair-queue#how-it-works: The callers of one process"],
+    "queues/fair-queue.ts": { "if (line.places.first !== place) return undefined;": "" },
+    test: "behaviour/fair/shared-places",
+  },
+  "a claim goes on for another caller on the old look": {
+    takesOut: ["fair-queue#how-it-works: The callers of one process"],
+    "taking/claim.ts": { "attempt === MOST_TRIES || wait.asker !== asker)": "attempt === MOST_TRIES)" },
+    test: "behaviour/fair/shared-places",
+  },
+  "a caller joins for one that has gone": {
+    takesOut: ["fair-queue#how-it-works: The callers of one process"],
+    "queues/fair-queue.ts": { "hasJoined && wait.asker !== asker ? undefined : result": "result" },
+    test: "behaviour/fair/shared-places",
+  },
 };
