@@ -120,9 +120,9 @@ export class SectionCalls<Held> {
   /** Checks what can be checked before a request, and copies the data, which may be sent much later. */
   #requestOf(options: TryRunOptions): SectionRequest {
     const { data, holdAtLeastMs = 0 } = options;
-    const { closing, store } = this.#sections.session;
-    if (closing.aborted) throw retraced(closing.reason, this.#resource.name);
-    store.admit(data);
+    const { session } = this.#sections;
+    session.assertOpen(this.#resource.name);
+    session.store.admit(data);
     const resource = this.#how.resourceFor?.(options) ?? this.#resource;
     return { resource, data: data && copyOf(data), holdAtLeastMs, once: tickOf(options) };
   }

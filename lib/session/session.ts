@@ -156,9 +156,9 @@ export class Session {
   }
 
   /** @throws {@link LockError} with the code `LOCK_CLOSED` once the table is closed. */
-  assertOpen(): void {
+  assertOpen(lockName?: string): void {
     // Each call gets an error of its own, whose stack names it.
-    if (this.closing.aborted) throw retraced(this.closing.reason);
+    if (this.closing.aborted) throw retraced(this.closing.reason, lockName);
   }
 
   /** Registers a wait, which `stop` ends, until the returned function is called. */
