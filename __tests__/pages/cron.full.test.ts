@@ -43,8 +43,7 @@ async function host(file: string, wakesAt: string, env: Readonly<Record<string, 
   const fire = wakesAt.replace(/:[\d.]+Z$/, ":00.000Z");
   await using program = programs.start(file, { FIRES_AT: fire, WAKES_AT: wakesAt, ...env });
   await program.printed(/^(sent|not here.*|not-elected|the job ended|Error: .*)$/);
-  program.kill("SIGTERM");
-  program.kill("SIGINT");
+  program.killAtOnce("SIGTERM", "SIGINT");
   const { code } = await program.exit;
   expect(code).toBe(0);
   return program.lines.filter((line) => !/^ +at |^}/.test(line));

@@ -44,6 +44,11 @@ export class RunningProgram implements AsyncDisposable {
     this.#child.kill(signal);
   }
 
+  /** It gets the last of them before it can have ended by the first, however busy the machine is. */
+  killAtOnce(...signals: readonly NodeJS.Signals[]): void {
+    for (const signal of ["SIGSTOP", ...signals, "SIGCONT"] as const) this.kill(signal);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.kill("SIGKILL");
     await this.exit;

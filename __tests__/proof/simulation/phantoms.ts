@@ -12,8 +12,8 @@ import { type Scene, Watcher } from "./watcher.js";
  * be answered in it, a pause, and the time between two looks.
  */
 const IDLE_MS = 3_000 + 3_000 + 1_500 + 600;
-/** The same with few slots: calls that have to be answered within 10 s go before a look that has more time. */
-const IDLE_IN_LINE_MS = IDLE_MS + 10_000;
+/** How much later with few slots: calls that have to be answered within 10 s go before a look that has more time. */
+const IN_LINE_MS = 10_000;
 
 /** For how long after it was sent a claim is looked for. */
 const LOOKED_FOR_MS = 9_000;
@@ -31,10 +31,7 @@ interface Call {
 /** On how many rows of a set its process looks: one lock may have been taken off it by force. */
 const ROWS_LOOKED_AT = 2;
 
-/**
- * How soon a process begins to look for what a copy in flight may leave. With few slots, the look waits until a request that
- * hangs gives up its own, and perhaps for one more that was there before it.
- */
+/** How soon a process begins to look for what a copy in flight may leave: after two requests that hang. */
 const LOOKS_WITHIN_MS = 2 * 3_500;
 
 interface Phantom {
@@ -143,18 +140,18 @@ export class Phantoms extends Watcher {
     for (const [uuid, duty] of this.#duties) {
       if (duty.call.process.isGone) this.#duties.delete(uuid);
       else if (duty.call.process.asleep) duty.since = now;
-      else if (now - duty.since > LOOKS_WITHIN_MS) return uuid;
+      else if (now - duty.since > LOOKS_WITHIN_MS + this.#inLineMs(duty.call)) return uuid;
     }
     for (const [uuid, { call, expires, lookedAt }] of this.#rows) {
       if (call.process.isGone || expires < this.tableTime) this.#rows.delete(uuid);
       else if (call.process.asleep) call.heededAt = now;
-      else if (now - Math.max(call.heededAt, lookedAt) > this.#mayIdleMs(call)) return uuid;
+      else if (now - Math.max(call.heededAt, lookedAt) > IDLE_MS + this.#inLineMs(call)) return uuid;
     }
     return undefined;
   }
 
-  #mayIdleMs({ process }: Call): number {
-    return this.#inLine.has(process) ? IDLE_IN_LINE_MS : IDLE_MS;
+  #inLineMs({ process }: Call): number {
+    return this.#inLine.has(process) ? IN_LINE_MS : 0;
   }
 
   /** Whoever looks at a row, looks for its own claim there, and for those of the set at which nobody looks. */
