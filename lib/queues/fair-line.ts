@@ -10,7 +10,7 @@ import { fits } from "./fits.js";
 import { type Agent, Line, NOBODY_WAITS, type Standing, type TryOutcome } from "./line.js";
 import { OwnPlaces } from "./own-places.js";
 import type { Pace } from "./pace.js";
-import { type Sharing, takePlace } from "./place.js";
+import { type Place, type Sharing, takePlace } from "./place.js";
 import { type QueueLook, QueueView } from "./queue-view.js";
 import type { Turns } from "./turns.js";
 
@@ -93,7 +93,7 @@ export class FairLine extends Line {
     // The callers behind the first may need another place. Check that in the next microtask: the caller that reads the loss may be
     // about to draw one itself.
     this.#placeLost = () => session.detach(Promise.resolve().then(() => this.changed()));
-    this.#view = new QueueView(session, resource);
+    this.#view = new QueueView(session, resource.settings.ttlMs);
   }
 
   override acquire(agent: Agent): Promise<OwnLease> {
@@ -114,12 +114,21 @@ export class FairLine extends Line {
     this.#queue.drawForUnserved(this);
   }
 
-  /** Looks at the queue. */
-  async look(looker: Looker, { isConsistent }: { readonly isConsistent: boolean }): Promise<AdmissionLook> {
+  /** Looks at the queue, for a caller that knows the lock by this resource. */
+  async look(
+    looker: Looker,
+    resource: Resource,
+    { isConsistent }: { readonly isConsistent: boolean },
+  ): Promise<AdmissionLook> {
     let asked = 0;
     this.lookedAt = this.#session.clock.atMost();
-    const isOwn = ({ uuid }: Row): boolean => this.places.on(uuid) !== undefined;
-    const look = await this.#view.look(looker, isConsistent, isOwn, () => {
+    // Up to the first place of this process, or until a caller behind the places of others has to wait in any case.
+    const isEnough = (gate: readonly Row[], places: readonly Row[]): boolean => {
+      if (places.some(({ uuid }) => uuid === this.places.first?.uuid)) return true;
+      const ahead = this.#needs(places);
+      return ahead > 0 && ahead >= resource.kind.queue.room(looker, resource, gate);
+    };
+    const look = await this.#view.look(looker, resource, isConsistent, isEnough, () => {
       asked = this.lastNumber;
     });
     // The pace is taken from the last of the places that may enter together: the process of another of them may be suspended,
@@ -143,11 +152,15 @@ export class FairLine extends Line {
     return first !== undefined && first <= seen.admission.upTo ? seen : undefined;
   }
 
+  /** Whether a look has shown all that there is up to this place. */
+  reaches({ places, isWhole }: QueueLook, { ticket }: Place): boolean {
+    const last = places.at(-1);
+    return isWhole || (last !== undefined && !isBefore(last, ticket));
+  }
+
   /** How much room the places before this ticket need, of those that a look has shown. Places of this process do not count. */
   ahead({ places }: QueueLook, ticket: bigint): number {
-    const { kind } = this.resource;
-    const before = places.filter((place) => isBefore(place, ticket) && this.places.on(place.uuid) === undefined);
-    return before.reduce((sum, place) => sum + kind.queue.weight(place), 0);
+    return this.#needs(places.filter((place) => isBefore(place, ticket)));
   }
 
   /**
@@ -231,6 +244,13 @@ export class FairLine extends Line {
     });
     // The callers that share the new place may have gone meanwhile.
     this.tidy();
+  }
+
+  /** How much room places need, except those of this process. */
+  #needs(places: readonly Row[]): number {
+    const { queue } = this.resource.kind;
+    const others = places.filter(({ uuid }) => this.places.on(uuid) === undefined);
+    return others.reduce((sum, place) => sum + queue.weight(place), 0);
   }
 
   /** How many groups there were from one ticket to another, by the previous look. */

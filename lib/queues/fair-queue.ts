@@ -5,7 +5,7 @@ import { BoundedMap } from "../session/bounded-map.js";
 import { firstTimeoutMs, sendOnce } from "../session/requests.js";
 import { isTransient, LONGEST_PAUSE_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
-import { endedBy, tryClaim } from "../taking/claim.js";
+import { endedBy, looksFree, tryClaim } from "../taking/claim.js";
 import { tickNow } from "../taking/known-time.js";
 import type { Ask } from "../taking/rows.js";
 import { leaseWasOver } from "../taking/too-slow.js";
@@ -180,7 +180,7 @@ export class FairQueue {
     const asked = { kind: "read", firstTimeoutMs: firstTimeoutMs(settings.ttlMs) } as const;
     const { sightings } = this.#session;
     const ask: Ask = (request) => sendOnce(this.#session, asked, request);
-    const look = await line.look({ ask, sightings }, { isConsistent: true }).catch(() => undefined);
+    const look = await line.look({ ask, sightings }, own.resource, { isConsistent: true }).catch(() => undefined);
     if (look === undefined || !line.leases.has(own)) return;
     const { admission } = look;
     const row = look.gate.find(({ sort }) => sort === at.sort);
@@ -205,11 +205,11 @@ export class FairQueue {
   async #takeWithoutPlace(line: FairLine, wait: Agent, known?: AdmissionLook): Promise<TryOutcome | undefined> {
     const { asker } = wait;
     const { resource, once } = asker.request;
-    let look = known ?? (await line.look(wait, { isConsistent: true }));
+    let look = known ?? (await line.look(wait, resource, { isConsistent: true }));
     // Somebody else may have answered: whoever waits must not be overtaken by a process that does not know the table yet.
     for (let looks = 1; !look.isConsistent && looks < MOST_LOOKS; looks += 1) {
       await wait.again();
-      look = await line.look(wait, { isConsistent: true });
+      look = await line.look(wait, resource, { isConsistent: true });
     }
     const { gate, admission, sentAt } = look;
     wait.endSignal.throwIfAborted();
@@ -233,29 +233,26 @@ export class FairQueue {
    * @returns undefined if the place was lost, or is not needed any more.
    */
   async #enter(line: FairLine, place: Place, wait: Agent): Promise<OwnLease | undefined> {
-    const { resource } = wait.asker.request;
-    const { poll } = resource.settings;
     const session = this.#session;
-    const { clock } = session;
     // A look from just before the place was drawn tells how far the place is from the front.
     const { seen } = line;
-    const isRecent = seen !== undefined && clock.atMost() - seen.sentAt < SEEN_LASTS_MS;
+    const isRecent = seen !== undefined && session.clock.atMost() - seen.sentAt < SEEN_LASTS_MS;
     let recent = isRecent ? { ...seen, isConsistent: false } : undefined;
     for (let isConsistent = false; line.places.first === place; ) {
       wait.endSignal.throwIfAborted();
-      const look = recent ?? (await line.look(wait, { isConsistent }));
+      const look = recent ?? (await line.look(wait, wait.asker.request.resource, { isConsistent }));
       [recent, isConsistent] = [undefined, false];
       wait.endSignal.throwIfAborted();
       // All who share the place may have gone meanwhile: it admits nobody behind them.
       if (line.places.first !== place) return undefined;
       const { gate } = look;
-      // The agent may ask for another caller by now.
-      const { weight } = wait.asker.request.resource;
+      // The agent may ask for another caller by now, which may know of another number of permits.
+      const { resource } = wait.asker.request;
       if (endsAsInsatiable(wait, gate)) continue;
       const room = resource.kind.queue.room(wait, resource, gate);
       const ahead = line.ahead(look, place.ticket);
       // Both may be infinite.
-      if (ahead > 0 && ahead + weight - 1 >= room) {
+      if (ahead > 0 && ahead + resource.weight - 1 >= room) {
         const row = newest(gate);
         if (row !== undefined) wait.saw(row);
         line.blocked = undefined;
@@ -263,16 +260,18 @@ export class FairQueue {
         continue;
       }
       if (look.isConsistent && !look.places.some(({ uuid }) => uuid === place.uuid)) {
-        place.lose();
-        return undefined;
+        if (line.reaches(look, place)) place.lose();
+        // There was no room behind the last place that it shows, and now there is.
+        else await wait.again();
+        continue;
       }
-      if (room < weight) {
-        const ms = line.pace.next(poll);
+      if (room < resource.weight) {
+        const ms = line.pace.next(resource.settings.poll);
         await this.#markWhenBlocked(line, wait, gate);
         const free = gate.map((row) => untilFree(session, wait, { ...resource, at: row }, row));
         await wait.pause(Math.max(1, Math.min(ms, ...free)));
         // If the next look is soon, it is consistent: a claim may then follow it directly.
-        isConsistent = ms < poll.maxMs / 2;
+        isConsistent = ms < resource.settings.poll.maxMs / 2;
         continue;
       }
       if (!look.isConsistent) {
@@ -337,9 +336,10 @@ export class FairQueue {
  * Ends a call that needs more permits than another host says there are: the callers of that host would never see room behind its
  * place, and wait for as long as it does.
  */
-function endsAsInsatiable({ asker: { call, request } }: Agent, gate: readonly Row[]): boolean {
-  const { weight } = request.resource;
-  const other = gate.find(({ permits = weight }) => permits < weight);
+function endsAsInsatiable(agent: Agent, gate: readonly Row[]): boolean {
+  const { call, request } = agent.asker;
+  const { weight, settings } = request.resource;
+  const other = gate.find((row) => (row.permits ?? weight) < weight && !looksFree(agent, { at: row, settings }, row));
   if (other === undefined) return false;
   call.missed("timeout");
   const because =

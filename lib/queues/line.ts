@@ -65,6 +65,8 @@ export class Line {
   /** What the agents have seen of rows. */
   #sightings: Sightings | undefined;
   #asking: { readonly agent: Agent; readonly asked: Promise<unknown> } | undefined;
+  /** Those who want to know when that claim is answered. */
+  readonly #curious: (() => void)[] = [];
 
   constructor(session: Session, turns: Turns, resource: Resource) {
     this.#session = session;
@@ -130,17 +132,28 @@ export class Line {
     return this.#watcher?.seen ?? this.#asking?.agent.seen;
   }
 
-  /**
-   * Resolves when the last claim is answered: until then, nobody in this process may know who has the lock. Undefined if there was
-   * none.
-   */
-  get answered(): Promise<unknown> | undefined {
-    return this.#asking?.asked.catch(() => undefined);
+  /** The last agent or try that has asked the table. */
+  get asking(): Agent | undefined {
+    return this.#asking?.agent;
   }
 
+  /**
+   * Resolves when its claim is answered, though it may go on until other holders have left: until then, nobody in this process may
+   * know who has the lock.
+   */
+  answered(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#curious.push(resolve);
+      const asked = this.#asking?.asked ?? Promise.resolve();
+      asked.then(this.#onAnswered, this.#onAnswered);
+    });
+  }
+
+  readonly #onAnswered = (): void => {
+    for (const tell of this.#curious.splice(0)) tell();
+  };
+
   add({ request, call, settle }: Waiter): Standing {
-    // The holder that a line knew before it was empty may have gone long ago.
-    if (this.isEmpty) this.#asking = undefined;
     this.#lastNumber += 1;
     const standing = { request, call, settle, number: this.#lastNumber, agent: undefined };
     this.waiters.push(standing);
@@ -223,7 +236,7 @@ export class Line {
   async acquire(agent: Agent): Promise<OwnLease | undefined> {
     for (let seen: ClaimHow["seen"]; ; ) {
       if (this.isOthersTurn) await this.#turns.standBack(agent.asker.request.resource, agent);
-      const result = await this.asks(agent, this.claim(agent, { seen }));
+      const result = await this.asks(agent, this.claim(agent, { seen, onTaken: this.#onAnswered }));
       if (result.kind === "granted") return result.granted;
       agent.endSignal.throwIfAborted();
       this.#watcher ??= agent;
@@ -260,6 +273,8 @@ export class Line {
     this.blocked = undefined;
     this.capacity = 0;
     this.#sightings = undefined;
+    // The holder that it knows may be gone when the next caller comes.
+    this.#asking = undefined;
     return true;
   }
 

@@ -9,7 +9,7 @@ import { Sweeper } from "./sweeper.js";
 export interface QueueLook {
   /** The lock's own rows, which say whether a caller may enter. */
   readonly gate: readonly Row[];
-  /** The first places whose leases run, in order: up to the first of this process, as many as there is room for, or all. */
+  /** The first places whose leases run, in order: as many as were enough, or all. */
   readonly places: readonly Row[];
   /** Whether `places` are all that there are. */
   readonly isWhole: boolean;
@@ -25,30 +25,30 @@ export interface QueueLook {
  */
 export class QueueView {
   readonly #session: Session;
-  readonly #resource: Resource;
   readonly #sweeper: Sweeper;
 
-  constructor(session: Session, resource: Resource) {
+  constructor(session: Session, ttlMs: number) {
     this.#session = session;
-    this.#resource = resource;
-    this.#sweeper = new Sweeper(session, resource.settings.ttlMs);
+    this.#sweeper = new Sweeper(session, ttlMs);
   }
 
   /**
    * Reads the lock's own rows and the first places: one request, unless rows of dead waiters are in the way.
    *
-   * @param isOwn whether a place is one of this process.
+   * @param resource the lock as its caller knows it: callers may know of different numbers of permits.
+   * @param isEnough whether the caller needs no more places than these.
    * @param onSent is called as the request leaves.
    */
   async look(
     looker: Looker,
+    resource: Resource,
     isConsistent: boolean,
-    isOwn: (place: Row) => boolean,
+    isEnough: (gate: readonly Row[], places: readonly Row[]) => boolean,
     onSent: () => void,
   ): Promise<QueueLook> {
-    const { name, at, kind, settings } = this.#resource;
+    const { name, at, kind, settings } = resource;
     const placeRange = placesOf(kind.queue.keys);
-    const range = { first: at.sort, last: placeRange.last, limit: kind.queue.lookLimit(this.#resource) };
+    const range = { first: at.sort, last: placeRange.last, limit: kind.queue.lookLimit(resource) };
     const query = { name, ...range, consistent: isConsistent, takeover: settings.takeover };
     const isGate = ({ sort }: Row): boolean => sort < placeRange.first;
     const gate: Row[] = [];
@@ -56,7 +56,7 @@ export class QueueView {
     let sentAt = 0;
     for await (const { page, isLast } of pagesOf(this.#session, looker, query, onSent)) {
       sentAt ||= page.sentAt;
-      gate.push(...kind.queue.gateRows(this.#resource, page.rows.filter(isGate)));
+      gate.push(...kind.queue.gateRows(resource, page.rows.filter(isGate)));
       const queued = page.rows.filter((row) => !isGate(row));
       const dead = new Set(queued.filter((place) => isDead(looker, place, page)));
       this.#sweeper.add(dead);
@@ -64,8 +64,7 @@ export class QueueView {
       // The lock has no row, so it is free, whatever was seen of it before.
       if (gate.length === 0) looker.sightings.note(at, undefined);
       if (isLast) break;
-      if (this.#isEnough(looker, gate, places, isOwn))
-        return this.#asSeen({ gate, places, isWhole: false, isConsistent, sentAt });
+      if (isEnough(gate, places)) return this.#asSeen({ gate, places, isWhole: false, isConsistent, sentAt });
     }
     return this.#asSeen({ gate, places, isWhole: true, isConsistent, sentAt });
   }
@@ -73,13 +72,5 @@ export class QueueView {
   /** Before the table is known, somebody else may have answered in its place. */
   #asSeen(look: QueueLook): QueueLook {
     return look.isConsistent && !this.#session.store.isKnown ? { ...look, isConsistent: false } : look;
-  }
-
-  /** Whether a caller behind the places that were seen has to wait in any case. */
-  #isEnough(looker: Looker, gate: readonly Row[], places: readonly Row[], isOwn: (place: Row) => boolean): boolean {
-    const { queue } = this.#resource.kind;
-    if (places.some(isOwn)) return true;
-    const ahead = places.reduce((sum, place) => sum + queue.weight(place), 0);
-    return ahead > 0 && ahead >= queue.room(looker, this.#resource, gate);
   }
 }

@@ -7,6 +7,7 @@ import { MutexKind } from "../kinds/mutex.js";
 import { SemaphoreKind } from "../kinds/semaphore.js";
 import { SharedSide } from "../kinds/shared.js";
 import { displayTime } from "../protocol/lease-time.js";
+import { answeredWithin } from "../session/overdue.js";
 import type { Session } from "../session/session.js";
 import type { Refusal } from "../taking/claim.js";
 import { guardOf, uuidsOf } from "../taking/row-lease.js";
@@ -74,21 +75,28 @@ export class Sections {
     const { call, request } = agent.asker;
     const { resource, once } = request;
     const line = this.#line(resource);
-    // A try cannot wait until others have had their turn. A tick runs once, so a try for it keeps nobody out.
-    if (once === undefined && line.isOthersTurn) return "held";
-    // A try does not overtake callers of its own process that wait, unless they share the lock.
-    if (line.isAheadOfTries && (resource.settings.fair || !resource.kind.sectionsShareLease)) {
-      call.holderNow = () => agent.seen ?? (this.#lines.get(lineKeyOf(resource)) ?? line).holder;
-      // The answer to the claim ahead tells who has the lock, for an error that names the holder.
-      if (call.bounds.namesHolder && call.holder === undefined) await line.answered;
-      return "held";
-    }
-    line.enter(agent);
     try {
+      // A try cannot wait until others have had their turn. A tick runs once, so a try for it keeps nobody out.
+      if (once === undefined && line.isOthersTurn) return "held";
+      // A try does not overtake callers of its own process that wait, unless they share the lock.
+      if (line.isAheadOfTries && (resource.settings.fair || !resource.kind.sectionsShareLease)) {
+        const { asking } = line;
+        call.holderNow = () => agent.seen ?? (this.#lines.get(lineKeyOf(resource)) ?? line).holder ?? asking?.seen;
+        // The answer to the claim ahead tells who has the lock, for an error that names the holder.
+        if (call.bounds.namesHolder && call.holder === undefined) await this.#answered(line, agent);
+        return "held";
+      }
+      line.enter(agent);
       return await line.asks(agent, this.#try(line, agent));
     } finally {
       this.#dismiss(line, agent);
     }
+  }
+
+  /** Waits for the answer to the last claim, for as long as a try may take. */
+  async #answered(line: Line, agent: Agent): Promise<void> {
+    const { clock } = this.session;
+    await answeredWithin(clock, agent.until() - clock.atMost(), line.answered());
   }
 
   /** Claims again only for a lease that was over before it could be handed out. */

@@ -2,6 +2,7 @@ import { expect, test } from "@jest/globals";
 import type { Permit, SemaphoreOptions } from "../../../lib/index.js";
 import { ticketOf } from "../../../lib/protocol/addresses.js";
 import { hear } from "../../support/diagnostics.js";
+import { watch } from "../../support/eventually.js";
 import { ManualTime } from "../../support/manual-time.js";
 import { MemoryHost } from "../../support/memory-host.js";
 
@@ -125,4 +126,40 @@ test("a place that needs more than another host declares ends with a timeout tha
   await held.unlock();
   await using lock = await many.semaphore(NAME, FAIR).lock({ permits: 2 });
   expect(lock.held).toBe(true);
+});
+
+test("a place stands while there is no room, though a caller of its process knows of fewer permits", async () => {
+  const { time, hosts } = hostsOf("two", "five", "waits", "both");
+  const [two, five, waits, both] = hosts;
+  const [ofTwo, ofFive] = [2, 5].map((permits) => ({ ...FAIR, permits }));
+  const own = await both.semaphore(NAME, ofTwo as SemaphoreOptions).lock();
+  const others = [await two.semaphore(NAME, ofTwo as SemaphoreOptions).lock()];
+  const free = { permits: 5, ttlMs: 60_000 };
+  others.push(await five.semaphore(NAME, free).lock());
+  const got: Permit[] = [];
+  await stand(time, waits, 1, got, ofTwo);
+  await stand(time, waits, 1, got, ofTwo);
+  const lost = hear("dynamutex:ticket-lost");
+  await stand(time, both, 1, got, ofFive);
+  await time.advance(60_000);
+  expect([lost, places(both).length]).toEqual([[], 3]);
+  await Promise.all([own, ...others].map((permit) => permit.unlock()));
+  await time.advanceUntil(() => got.length === 3);
+});
+
+test("a dead holder that knew of fewer permits than a call needs does not end that call", async () => {
+  const { time, hosts } = hostsOf("dead", "holder", "waits");
+  const [dead, holder, waits] = hosts;
+  await dead.semaphore(NAME, { permits: 2, ttlMs: 1_000 }).lock();
+  dead.fate = () => "lost";
+  await time.advance(30_000);
+  const others = { permits: 5, ttlMs: 60_000 };
+  const held = await holder.semaphore(NAME, others).lock({ permits: 3 });
+  const locking = waits.semaphore(NAME, { ...others, fair: true }).lock({ permits: 3 });
+  const watched = watch(locking);
+  await time.advance(10_000);
+  expect(watched.settled).toBe(false);
+  await held.unlock();
+  await time.advanceUntil(() => watched.settled);
+  expect((await locking).permits.length).toBe(3);
 });

@@ -221,6 +221,20 @@ describe("a writer", () => {
     await expect(exclusive.lock({ waitMs: 0 })).rejects.toMatchObject({ holder: { owner: "one" } });
   });
 
+  test("a call with waitMs 0 behind one of its process learns of a reader, and does not wait for it to leave", async () => {
+    const { time, one, other } = hosts();
+    await using _reader = await one.sharedMutex(NAME).shared.lock();
+    const { exclusive } = other.sharedMutex(NAME);
+    const waiting = exclusive.lock();
+    await expect(exclusive.lock({ waitMs: 0 })).rejects.toMatchObject({
+      code: "LOCK_TIMEOUT",
+      holder: { owner: "one" },
+    });
+    expect(time.elapsed).toBe(0);
+    await other.session.close(0);
+    await expect(waiting).rejects.toMatchObject({ code: "LOCK_CLOSED" });
+  });
+
   test("waits for the readers of its own process as well", async () => {
     const { time, one } = hosts();
     const { shared, exclusive } = one.sharedMutex(NAME);

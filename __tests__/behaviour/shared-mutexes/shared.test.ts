@@ -190,6 +190,19 @@ describe("readers", () => {
     expect(one.readers(NAME)).toEqual([]);
   });
 
+  test("a try that would join a lease which cannot be renewed ends after 10 s, as any other", async () => {
+    const { time, one } = hosts();
+    const { shared } = one.sharedMutex(NAME, { ttlMs: 600_000 });
+    await shared.lock();
+    one.fate = ({ kind }) => (kind === "write" ? "lost" : "answered");
+    await time.advance(330_000);
+    const watched = watch(shared.tryLock());
+    await time.advance(9_000);
+    expect(watched.settled).toBe(false);
+    await time.advance(1_100);
+    expect(watched.settled).toBe(true);
+  });
+
   test("those of hosts that try again and again do not starve a writer", async () => {
     const { time, one, other, third } = hosts();
     const triers = [one, third, new MemoryHost(time, { owner: "fourth", table: one.table })];

@@ -347,6 +347,24 @@ describe("a table in trouble", () => {
     await expect(outcome).rejects.toMatchObject({ code: "LOCK_STORE", transient: true });
   });
 
+  test("a call with waitMs 0 behind one whose claim is not answered ends after 10 s", async () => {
+    const { time, one } = hosts();
+    one.fate = (message) => {
+      return message.kind === "write" && message.write.at.name === "silent" ? "lost" : "answered";
+    };
+    const waiting = watch(one.mutex("silent").lock());
+    // The table answers others, so the first call waits for as long as it takes.
+    await (await one.mutex("other").lock()).unlock();
+    const outcome = one.mutex("silent").lock({ waitMs: 0 });
+    const watched = watch(outcome);
+    await time.advance(9_999);
+    expect(watched.settled).toBe(false);
+    await time.advance(1);
+    await expect(outcome).rejects.toMatchObject({ code: "LOCK_TIMEOUT" });
+    expect(waiting.settled).toBe(false);
+    await time.settle(one.session.close(0));
+  });
+
   test.each(["hang", "reset"] as const)(
     "an outage (%s) that comes later is waited out, however long it is",
     async (how) => {
