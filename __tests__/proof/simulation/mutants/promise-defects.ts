@@ -260,4 +260,29 @@ export const PROMISE_DEFECTS: Defects = {
     "queues/fair-queue.ts": { "hasJoined && wait.asker !== asker ? undefined : result": "result" },
     test: "behaviour/fair/shared-places",
   },
+  "a place that a look for another caller has not reached is lost": {
+    takesOut: ["fair-queue#how-it-works: A process that loses"],
+    "queues/fair-queue.ts": {
+      "line.look(wait, wait.asker.request.resource, {": "line.look(wait, line.resource, {",
+      "if (line.reaches(look, place)) place.lose();": "if (Boolean(1)) place.lose();",
+    },
+    test: "behaviour/semaphores/several-fair",
+  },
+  "a dead holder says how many permits there are": {
+    takesOut: ["fair-queue#how-it-works: A dead waiter"],
+    "queues/fair-queue.ts": { "&& !looksFree(agent, { at: row, settings }, row)": "" },
+    test: "behaviour/semaphores/several-fair",
+  },
+
+  // How long a call may wait for others of its process: docs/protocol.md.
+  "a try waits for the claim ahead of it without a bound": {
+    takesOut: ["protocol#waiting 3"],
+    "queues/sections.ts": { "agent.until() - clock.atMost(), line.answered()": "Number.POSITIVE_INFINITY, line.answered()" },
+    test: "behaviour/taking/waiting",
+  },
+  "a try waits for a renewal of its process without a bound": {
+    takesOut: ["protocol#waiting 3"],
+    "kinds/shared.ts": { "const ms = wait.until() - session.clock.atMost();": "const ms = Number.POSITIVE_INFINITY;" },
+    test: "behaviour/shared-mutexes/shared",
+  },
 };
