@@ -71,7 +71,8 @@ export const QUEUE_DEFECTS: Defects = {
   "the lease goes on after a look that may be stale": {
     takesOut: ["fair-queue#how-it-works: Where no other host waits"],
     "queues/fair-queue.ts": {
-      "look({ ask, sightings }, own.resource, { isConsistent: true }": "look({ ask, sightings }, own.resource, { isConsistent: false }",
+      "look({ ask, sightings }, own.resource, { isConsistent: true }":
+        "look({ ask, sightings }, own.resource, { isConsistent: false }",
     },
     test: "behaviour/fair/shared-places",
   },
