@@ -164,7 +164,7 @@ export class TableLocks implements AsyncDisposable {
   async create(options: CreateOptions = {}): Promise<void> {
     this.session.assertOpen();
     try {
-      await this.#backend.create(createOptions(options), this.session);
+      await this.#backend.create(this.#untilClosed(createOptions(options)), this.session);
     } catch (error) {
       throw retraced(error);
     }
@@ -188,7 +188,7 @@ export class TableLocks implements AsyncDisposable {
   async check(options: CheckOptions = {}): Promise<TableReport> {
     this.session.assertOpen();
     try {
-      const report = await this.#backend.check(checkOptions(options), this.session);
+      const report = await this.#backend.check(this.#untilClosed(checkOptions(options)), this.session);
       if (!report.usable || report.permissions.Query !== "allowed") return report;
       return { ...report, problems: [...report.problems, ...(await permitProblems(this.session, options))] };
     } catch (error) {
@@ -241,6 +241,12 @@ export class TableLocks implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  /** The table's close ends a request about the table as its caller's signal does. */
+  #untilClosed<Options extends { readonly signal?: AbortSignal | undefined }>(options: Options): Options {
+    const { closing } = this.session;
+    return { ...options, signal: options.signal === undefined ? closing : AbortSignal.any([options.signal, closing]) };
   }
 
   /** What `JSON.stringify()` writes, and what `console.log()` shows. `held`: how many locks this process holds. */

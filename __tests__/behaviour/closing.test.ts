@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { LockLostError } from "../../lib/errors.js";
 import type { Lock } from "../../lib/lock.js";
+import { TestTable } from "../../lib/testing/index.js";
 import { useWarnings } from "../support/diagnostics.js";
 import { turn, watch } from "../support/eventually.js";
 import { createGate } from "../support/fault-proxy/gate.js";
@@ -426,5 +427,17 @@ describe("an unlock() that was forgotten", () => {
     await closed;
     await expect(mutex.lock()).rejects.toMatchObject(told);
     await expect(mutex.tryLock()).rejects.toMatchObject(told);
+  });
+
+  test("ends create() and check(), which a silent endpoint would keep for 10 s", async () => {
+    const table = new TestTable({ time: "manual", startAt: new Date(1_000) });
+    const host = table.host();
+    table.silence(host);
+    const closed = { code: "LOCK_CLOSED" };
+    const ended = [host.create(), host.check()].map((request) => expect(request).rejects.toMatchObject(closed));
+    await turn();
+    await host.close();
+    await Promise.all(ended);
+    expect(table.clock.now).toEqual(new Date(1_000));
   });
 });

@@ -486,6 +486,37 @@ describe("the calls of one process", () => {
     expect(await mutex.singleFlight(() => "free", { waitMs: 0 })).toBe("free");
   });
 
+  test("with waitMs 0 end after 10 s on a table that does not answer, however many there are", async () => {
+    const { time, one } = hosts();
+    await (await one.mutex("warm").lock()).unlock();
+    one.fate = () => "lost";
+    const took: number[] = [];
+    for (let index = 0; index < 12; index += 1) {
+      const began = time.elapsed;
+      void one
+        .mutex(NAME)
+        .singleFlight(() => "no", { waitMs: 0 })
+        .catch((error) => took.push(error.code === "LOCK_STORE" ? time.elapsed - began : Number.NaN));
+      await time.advance(700);
+    }
+    await time.advanceUntil(() => took.length === 12, { stepMs: 100 });
+    expect(Math.max(...took)).toBeLessThanOrEqual(10_000);
+  });
+
+  test("that wait outlast a table which throttles every request for longer than 10 s", async () => {
+    const { time, one } = hosts();
+    await (await one.mutex("warm").lock()).unlock();
+    const throttled = { transient: true, answered: true, throttled: true };
+    one.fate = () => Promise.reject(new LockStoreError("slow down", throttled));
+    const flight = one.mutex(NAME).singleFlight(() => "ran");
+    const watched = watch(flight);
+    await time.advance(30_000);
+    expect(watched.settled).toBe(false);
+    one.fate = () => "answered";
+    await time.advanceUntil(() => watched.settled);
+    expect(await flight).toBe("ran");
+  });
+
   test("leave nothing behind of a lock, however they end", async () => {
     const { time, one, other } = hosts();
     const failure = new Error("no");

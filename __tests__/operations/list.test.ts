@@ -2,7 +2,10 @@ import { BatchWriteItemCommand } from "@aws-sdk/client-dynamodb";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { beforeAll, describe, expect, test } from "@jest/globals";
 import type { ListOptions, LockInfo, LockTable } from "../../lib/index.js";
+import { listLocks } from "../../lib/operations/inspect.js";
 import { hang, passOn, throttle } from "../support/fault-proxy.js";
+import { ManualTime } from "../support/manual-time.js";
+import { MemoryHost } from "../support/memory-host.js";
 import { type Attributes, rowOf, useScene } from "../support/scene.js";
 import { createTestTable, testClient } from "../support/table.js";
 
@@ -143,4 +146,16 @@ describe("list() of a table with other keys", () => {
     await locks.mutex("x3").lock();
     expect(namesOf(await all(locks, { prefix: "x" }))).toEqual(["x3"]);
   });
+});
+
+test("an endpoint that gives the same page again and again is reported, and not asked for ever", async () => {
+  const host = new MemoryHost(new ManualTime());
+  let scans = 0;
+  host.session.store.scan = async () => {
+    scans += 1;
+    return { rows: [], bad: [], next: { name: "x" } };
+  };
+  const list = listLocks(host.session, {});
+  await expect(list.next()).rejects.toMatchObject({ code: "LOCK_STORE", transient: false });
+  expect(scans).toBe(2);
 });

@@ -44,7 +44,7 @@ test.each([0, 3_600_000])(
     await time.sleepUntil(() => looking.count >= 3);
     looking.aheadMs = setForwardByMs;
     await time.sleepUntil(() => watched.settled);
-    expect(await found).toBe(false);
+    expect(await found).toBe(true); // its other rows may be there all the same
     expect(time.elapsed).toBe(10_000);
     // Each look had time for its request: it was sent.
     expect(looking.count).toBe(10_000 / 400 + 1);

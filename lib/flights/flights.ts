@@ -11,8 +11,9 @@ import type { Row } from "../protocol/row.js";
 import type { Sections } from "../queues/sections.js";
 import { retraced } from "../retraced.js";
 import { runUnder } from "../section-calls.js";
+import { answeredWithin } from "../session/overdue.js";
 import { persist } from "../session/requests.js";
-import { isTransient, LONGEST_ATTEMPT_MS } from "../session/retry.js";
+import { isTransient, LONGEST_ATTEMPT_MS, noAnswer } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { Call } from "../taking/call.js";
 import { askFor } from "../taking/wait.js";
@@ -143,12 +144,34 @@ class LockFlights implements FlightClaims {
     call.isBlocked();
     const flight = this.#flight;
     if (flight?.isOpen && call.isPatient && wish.joins(flight.made)) seeker.joined = flight;
-    else await this.#looks.ask();
+    else await this.#ask(call);
     if (call.isSettled) return;
     if (!call.isPatient && this.#candidates.size > 0) return refuse(call);
     this.#candidates.add(seeker);
     this.#lead();
     if (this.#leader !== seeker) call.stay();
+  }
+
+  /** Waits for a look. A call that waits for the lock waits out its failures as well. @throws why there was no answer. */
+  async #ask(call: Call<Served>): Promise<void> {
+    const { clock } = this.#session;
+    const since = clock.atLeast();
+    for (;;) {
+      const ms = call.isPatient ? Number.POSITIVE_INFINITY : call.until() - clock.atMost();
+      try {
+        if (
+          await answeredWithin(
+            clock,
+            ms,
+            this.#looks.ask().then(() => true),
+          )
+        )
+          return;
+        throw noAnswer(clock.atLeast() - since);
+      } catch (error) {
+        if (!call.isPatient || call.isSettled || !isTransient(error) || clock.atMost() >= call.until()) throw error;
+      }
+    }
   }
 
   #leave(seeker: Seeker): void {

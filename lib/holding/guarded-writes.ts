@@ -6,8 +6,9 @@ import { copyOf } from "../lock-info.js";
 import { type TransactWriteOptions, transactWriteOptions } from "../options/calls.js";
 import type { Check } from "../protocol/writes.js";
 import { retraced } from "../retraced.js";
+import { answeredWithin } from "../session/overdue.js";
 import { firstTimeoutMs, persist } from "../session/requests.js";
-import { isTransient } from "../session/retry.js";
+import { isTransient, noAnswer } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { TransactOutcome } from "../store.js";
 import type { Lease } from "./lease.js";
@@ -88,13 +89,14 @@ async function sendUnder(
   // Copied now: DynamoDB refuses a further copy that differs from the first, and the outcome would stay unknown.
   const copy = copyOf(items);
   // All copies have one token, so DynamoDB applies them once, and repeats a reply that was lost.
-  const writes = {
-    items: copy,
-    guard: await guardFor(session, lease, section),
-    token: uuid(),
-    isMetered: CHANNELS["dynamutex:request"].hasSubscribers,
-  };
   const giveUpAt = clock.atMost() + withinMs;
+  // The renewal that a guard may need goes on for as long as the lease.
+  const guard = await answeredWithin(clock, withinMs, guardFor(session, lease, section));
+  if (guard === undefined) {
+    section.assertHeld();
+    throw noAnswer(withinMs);
+  }
+  const writes = { items: copy, guard, token: uuid(), isMetered: CHANNELS["dynamutex:request"].hasSubscribers };
   // Nothing is sent after the section or the lease has ended.
   const until = (): number => Math.min(giveUpAt, clock.atMost() + section.remainingMs);
   const persistence = { kind: "take", until, firstTimeoutMs: firstTimeoutMs(lease.settings.ttlMs) } as const;

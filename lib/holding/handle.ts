@@ -184,10 +184,9 @@ export class HeldLock implements TransferableLock {
   }
 
   unlock(): Promise<void> {
-    if (this.#over === undefined) {
-      const lost = this.lost;
-      this.#over = { done: this.#endSection(), lost };
-    }
+    // To ask for the loss may tell of it, and a listener may unlock.
+    const { lost } = this;
+    this.#over ??= { done: this.#endSection(), lost };
     return this.#over.done;
   }
 

@@ -104,13 +104,14 @@ export async function grantedUnless(
   }
 }
 
-/** @returns whether the row is certainly gone. @throws the store's error, if it is not transient. */
-async function remove(session: Session, row: Row, ttlMs: number, { endSignal }: Wait): Promise<boolean> {
+/** @returns whether the row is certainly gone. @throws the store's error, if another try is of no use. */
+async function remove(session: Session, row: Row, ttlMs: number, { endSignal, until }: Wait): Promise<boolean> {
   try {
-    return (await removeAsSeen(session, row, { ttlMs, endSignal })).kind === "applied";
+    return (await removeAsSeen(session, row, { ttlMs, endSignal, until })).kind === "applied";
   } catch (error) {
-    // The next look finds what is left.
-    if (isTransient(error) || endSignal.aborted) return false;
+    // The next look finds what is left, if there is time for one.
+    const mayLookAgain = isTransient(error) && session.clock.atMost() < until();
+    if (mayLookAgain || endSignal.aborted) return false;
     throw error;
   }
 }

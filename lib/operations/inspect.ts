@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+import { LockStoreError } from "../errors.js";
 import type { Resource } from "../kinds/kind.js";
 import type { LockInfo, LockState, SemaphoreState, SharedMutexState, WaiterInfo } from "../lock-info.js";
 import type { CheckOptions, ListOptions } from "../options/calls.js";
@@ -126,6 +128,8 @@ export async function* listLocks(
     const from = after;
     const scan = (ends: AbortSignal) => session.store.scan(prefix, from, ends);
     const { rows, bad, next } = await adminRequest(session, scan, { signal });
+    if (next !== undefined && isDeepStrictEqual(next, from))
+      throw new LockStoreError("A scan of the table goes on where it began: what answers is no DynamoDB");
     const bounds = session.clock.wall();
     const shown = rows.filter((row) => kept || isTaken(row, bounds));
     for (const info of [...shown.map(infoOf), ...bad.map(infoOfBad)]) {

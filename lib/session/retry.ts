@@ -137,7 +137,10 @@ class NoAnswer extends LockStoreError {}
 const ADVICE = "check its region, its endpoint and the network to it";
 
 /** @param ms for how long it was tried in all. */
-export function noAnswer(ms: number, { sent, failure }: AttemptLog): LockStoreError {
+export function noAnswer(
+  ms: number,
+  { sent, failure }: Pick<AttemptLog, "sent" | "failure"> = { sent: 1 },
+): LockStoreError {
   const attempts = sent === 1 ? "" : ` in ${sent} attempts`;
   const message = `No answer from the table${attempts} within ${Math.round(ms)} ms`;
   const options = { transient: true, answered: false };

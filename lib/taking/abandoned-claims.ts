@@ -49,7 +49,7 @@ export function untilGivenBack(session: Session, { validUntil }: RowLease): () =
  * Abandons a claim that may still arrive at the table, looks for its row, and releases the row once it is there. Ends when the
  * row was released, when its lease would be over on arrival, after {@link LOOK_FOR_MS}, or when a close has no time left. It
  * reads the row, because a refused delete would prove nothing. Runs in the background: the caller has had its answer.
- * @returns whether the claim has arrived, as far as is known.
+ * @returns whether other rows of the same claim may be there: not if its lease is over.
  */
 export async function removeWhenItArrives(session: Session, lease: RowLease, hold?: MinimumHold): Promise<boolean> {
   abandon(session, lease, hold);
@@ -71,18 +71,19 @@ export async function removeWhenItArrives(session: Session, lease: RowLease, hol
       const isHarmless = mayTake(lease, { earliest: earliestOf(bounds) });
       // A closing table goes on looking, for as long as there is time for another look.
       const now = clock.atMost();
-      if (now >= lookUntil() || isHarmless || now + LOOK_EVERY_MS >= until()) return false;
+      if (now >= lookUntil() || isHarmless || now + LOOK_EVERY_MS >= until()) return !isHarmless;
       await clock.sleep(LOOK_EVERY_MS);
     }
   } catch (cause) {
     publish("dynamutex:release-failed", { name: at.name, uuid, cause });
-    return false;
+    return true;
   }
 }
 
 /**
- * The same for rows that one transaction may have taken, or may take. Looks for two of them, because one may have been unlocked by
- * force.
+ * The same for rows that one transaction may have taken, or may take. Looks for two of them, and releases the others when it has found
+ * these, or has looked in vain: a call of this process may have taken over both between two looks, or somebody may have unlocked
+ * them by force.
  */
 export function removeWhenTheyArrive(session: Session, leases: readonly RowLease[], hold?: MinimumHold): void {
   for (const lease of leases) abandon(session, lease, hold);

@@ -163,7 +163,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
     // Only earlier claims of this process are in the way, and no section uses them: the next claim names their rows, and takes
     // them over.
     if (session.clock.atMost() >= until()) throw inOwnWay(first, failure);
-    await session.clock.sleep(poll.minMs, wait.endSignal);
+    await session.clock.sleep(Math.min(poll.minMs, until() - session.clock.atMost()), wait.endSignal);
   }
 }
 

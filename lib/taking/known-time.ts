@@ -113,6 +113,11 @@ export async function tickNow(session: Session, at: Address, once: Once, wait: W
     // Bounds that are wider than the period can never tell.
     const tells = latest < begins + once.everyMs || latest - earliest >= once.everyMs;
     if (tells || doubt > MOST_DOUBT_MS) return begins;
-    await clock.sleep(Math.ceil(doubt), wait.endSignal);
+    const leftMs = wait.until() - clock.atMost();
+    if (leftMs <= 0) throw new LockStoreError(inDoubt(at, once.everyMs), { transient: true });
+    await clock.sleep(Math.min(Math.ceil(doubt), leftMs), wait.endSignal);
   }
 }
+
+const inDoubt = ({ name }: Address, everyMs: number): string =>
+  `Lock ${JSON.stringify(name)}: the table's answers were too slow to tell which period of ${everyMs} ms it is; try again`;

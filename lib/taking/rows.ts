@@ -46,16 +46,20 @@ export function isDead({ sightings }: { readonly sightings: Sightings }, row: Ro
   return mayTake(row, { earliest, unchanged: sightings.unchanged(row, asOf) });
 }
 
-/** Removes a row that is dead, on the condition that it is still exactly as it was seen. */
+/** Removes a row that is dead, on the condition that it is still exactly as it was seen. @param until as for {@link persist}. */
 export function removeAsSeen(
   session: Session,
   { name, sort, uuid: seenUuid, expires: seenExpires }: Row,
-  { ttlMs, endSignal }: { readonly ttlMs: number; readonly endSignal: AbortSignal },
+  {
+    ttlMs,
+    endSignal,
+    until = () => Number.POSITIVE_INFINITY,
+  }: { readonly ttlMs: number; readonly endSignal: AbortSignal; readonly until?: () => number },
 ): Promise<WriteOutcome> {
   const giveUpAt = session.clock.atMost() + REMOVE_WITHIN_MS;
   const persistence = {
     kind: "release",
-    until: () => giveUpAt,
+    until: () => Math.min(giveUpAt, until()),
     firstTimeoutMs: firstTimeoutMs(ttlMs),
     endSignal,
   } as const;

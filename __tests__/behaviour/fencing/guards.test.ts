@@ -4,7 +4,7 @@ import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import type { Lock, Mutex } from "../../../lib/index.js";
 import { hear } from "../../support/diagnostics.js";
-import { eventually, turn } from "../../support/eventually.js";
+import { eventually, turn, watch } from "../../support/eventually.js";
 import {
   duplicate,
   error,
@@ -444,4 +444,17 @@ test("in an application's table, under its key names and prefix, without a sort 
   const own = { Delete: { TableName: tableName, Key: { key: { S: "lock#job" } } } };
   expect(await failure(lock.transactWrite([own]))).toMatchObject({ option: "items.0" });
   await lock.unlock();
+});
+
+test("withinMs bounds the renewal that a guard needs as well", async () => {
+  const time = new ManualTime();
+  const host = new MemoryHost(time);
+  const lock = await host.mutex("job", { ttlMs: 3_600_000 }).lock();
+  host.fate = () => "lost";
+  const writing = watch(lock.transactWrite([addOne()], { withinMs: 1_000 }));
+  await time.advance(999);
+  expect(writing.settled).toBe(false);
+  await time.advance(1);
+  expect([writing.settled, lock.held]).toEqual([true, true]);
+  expect(host.sent.map(({ kind }) => kind)).not.toContain("transact");
 });

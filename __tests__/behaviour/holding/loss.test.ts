@@ -3,7 +3,7 @@ import { findLockLost, type Lock, LockError, LockLostError, systemClock } from "
 import { hear } from "../../support/diagnostics.js";
 import { eventually, watch } from "../../support/eventually.js";
 import { ManualTime } from "../../support/manual-time.js";
-import { hosts } from "../../support/memory-host.js";
+import { hosts, MemoryHost } from "../../support/memory-host.js";
 import { type Attributes, type HostOptions, useScene } from "../../support/scene.js";
 import { sleptThrough } from "../../support/settled.js";
 
@@ -408,4 +408,16 @@ describe("findLockLost", () => {
   ])("%s", (_, error, expected) => {
     expect(findLockLost(error)).toBe(expected);
   });
+});
+
+test("a listener of the signal that unlocks ends the section once, though the unlock itself has found the loss", async () => {
+  const time = new ManualTime();
+  const lock = await new MemoryHost(time).mutex("job", { ttlMs: 10_000, autoRenew: false }).lock();
+  const ends: Promise<void>[] = [];
+  lock.signal.addEventListener("abort", () => ends.push(lock.unlock()));
+  time.skip(10_000); // no timer has run
+  ends.push(lock.unlock());
+  expect(ends.length).toBe(2);
+  expect(ends[0]).toBe(ends[1]);
+  await expect(ends[0]).rejects.toMatchObject({ code: "LOCK_LOST" });
 });

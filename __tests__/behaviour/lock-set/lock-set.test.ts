@@ -4,6 +4,7 @@ import { mutexSettings } from "../../../lib/options/mutex.js";
 import { lockAll } from "../../../lib/sets/lock-all.js";
 import { hear } from "../../support/diagnostics.js";
 import { eventually, turn } from "../../support/eventually.js";
+import { deferred } from "../../support/fault-proxy/deferred.js";
 import {
   createGate,
   duplicate,
@@ -16,7 +17,7 @@ import {
   transactionConflict,
 } from "../../support/fault-proxy.js";
 import { ManualTime } from "../../support/manual-time.js";
-import { MemoryHost } from "../../support/memory-host.js";
+import { hosts, MemoryHost } from "../../support/memory-host.js";
 import { rowOf, useScene } from "../../support/scene.js";
 import { afterSleeps, sleptThrough, timedOut } from "../../support/settled.js";
 
@@ -436,4 +437,24 @@ test("a set is not handed out after the lease of one of its locks, which waited 
   expect(host.told()).toContain("reissue lock");
   expect([set.held, set.signal.aborted]).toEqual([true, false]);
   await set.unlock();
+});
+
+test("a set that arrives when its caller has gone leaves no row, though its process has taken some of them over", async () => {
+  const { time, one, other } = hosts();
+  const late = deferred<void>();
+  one.fate = ({ kind }) => (kind === "writeAll" ? late.promise : "answered");
+  const gone = one.lockAll(["a", "b", "c"], { ttlMs: 300_000, waitMs: 100 });
+  const ended = expect(gone).rejects.toMatchObject({ code: "LOCK_TIMEOUT" });
+  await time.advance(3_500);
+  await ended;
+  late.resolve();
+  await turn();
+  expect(one.row("c")).toBeDefined();
+  one.fate = () => "answered";
+  const locking = one.lockAll(["a", "b"]);
+  await time.settle(locking);
+  await (await locking).unlock();
+  await time.advance(10_000);
+  const lock = await other.mutex("c").tryLock();
+  expect(lock?.held).toBe(true);
 });

@@ -203,6 +203,21 @@ describe("readers", () => {
     expect(watched.settled).toBe(true);
   });
 
+  test("a try that has to remove a dead writer ends after 10 s, as any other", async () => {
+    const { time, one, other } = hosts();
+    await other.sharedMutex(NAME, { ttlMs: 5_000 }).exclusive.lock();
+    other.fate = () => "lost";
+    await time.advance(20_000);
+    await (await one.mutex("warm").lock()).unlock();
+    one.hold = () => one.session.clock.sleep(2_900);
+    one.fate = (message) => (message.kind === "write" && message.write.kind === "remove" ? "lost" : "answered");
+    const trying = one.sharedMutex(NAME).shared.tryLock();
+    const watched = watch(trying);
+    await time.advance(10_000);
+    expect(watched.settled).toBe(true);
+    await expect(trying).rejects.toThrow(/^No answer from the table/);
+  });
+
   test("those of hosts that try again and again do not starve a writer", async () => {
     const { time, one, other, third } = hosts();
     const triers = [one, third, new MemoryHost(time, { owner: "fourth", table: one.table })];

@@ -8,7 +8,7 @@ import type { Take } from "../../../lib/protocol/writes.js";
 import type { LockSet } from "../../../lib/sets/lock-set.js";
 import type { MemoryTable } from "../../../lib/testing/memory-table.js";
 import { hear } from "../../support/diagnostics.js";
-import { turn } from "../../support/eventually.js";
+import { turn, watch } from "../../support/eventually.js";
 import { hosts, isRelease, isTake, type MemoryHost } from "../../support/memory-host.js";
 import type { Message } from "../../support/message.js";
 import { takeWith } from "../../support/store-cases.js";
@@ -239,4 +239,21 @@ test("a late copy of a claim that was given up is refused while the next lock of
   expect(early.uuid).not.toBe(lock?.uuid);
   expect(table.apply(early).kind).toBe("refused");
   expect(table.row(lockAt("name"))?.uuid).toBe(lock?.uuid);
+});
+
+test("a try with an abandoned claim of its process in its way ends after 10 s, however long its polls are", async () => {
+  const { time, one } = hosts();
+  const options = { ttlMs: 60_000, poll: { minMs: 60_000, maxMs: 60_000 } };
+  await (await one.mutex("warm").lock()).unlock();
+  // The claim is applied and its caller goes; nothing tells this process of it, until the next one is refused.
+  one.fate = (message) => (isTake(message) ? "reply lost" : "lost");
+  const gone = one.mutex("job", { ...options, waitMs: 100 }).lock();
+  const ended = expect(gone).rejects.toMatchObject({ code: "LOCK_TIMEOUT" });
+  await time.advance(100);
+  await ended;
+  one.fate = (message) => (isTake(message) ? "answered" : "lost");
+  await time.advance(4_000);
+  const trying = watch(one.mutex("job", options).tryLock());
+  await time.advance(10_000);
+  expect(trying.settled).toBe(true);
 });
