@@ -68,6 +68,7 @@ export type Invariant =
   | "a result is as young as asked for"
   | "an election keeps its word"
   | "a step after the work ends"
+  | "a try has a bound"
   | "a drain lasts"
   | "a close ends in time"
   | "every promise settles"

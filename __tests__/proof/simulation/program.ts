@@ -27,6 +27,10 @@ const PERIODIC = 2;
 /** Longer than any lease in a schedule. */
 const NO_LEASE_MS = 60_000;
 
+/** For how long a call that does not wait is tried, and how much longer its last pause may take. */
+const TRIED_FOR_MS = 10_000;
+const GRACE_MS = 1_000;
+
 class SectionError extends Error {}
 
 /** Does one step as a careful caller would, and checks that every call ends as documented. */
@@ -83,10 +87,13 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
   };
   const left =
     isInLine && step.waitMs > 0 ? stage.judge.line.begins(stage.process, asking.key, waiting) : () => undefined;
+  const isTry = step.kind === "tryLock" || (waits && step.waitMs === 0);
+  const inTime = isTry ? endsInTime(stage, step) : () => undefined;
   const ended: typeof called = (missed) => {
     settled();
     left();
     called(missed);
+    inTime();
   };
   let lock: SimLock | null;
   try {
@@ -113,6 +120,23 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
   await inSection(stage, step, holding);
   if (step.kind === "handOff") await handOff(stage, step, holding);
   else await release(stage, step, holding);
+}
+
+/**
+ * Watches the time of a try. Two timers, one after the other: after a suspension the first rings at once, and the call's own with it.
+ * @returns what is to be called when it has ended, which throws if that was too late.
+ */
+function endsInTime({ process }: Stage, { kind }: Step): () => void {
+  let isLate = false;
+  let cancel = process.timersOfClock.alarm(TRIED_FOR_MS + GRACE_MS / 2, () => {
+    cancel = process.timersOfClock.alarm(GRACE_MS / 2, () => {
+      isLate = true;
+    });
+  });
+  return () => {
+    cancel();
+    if (isLate) throw new Violation("a try has a bound", `${kind} took longer than ${TRIED_FOR_MS + GRACE_MS} ms`);
+  };
 }
 
 /** What a section was asked for with, and what is to be called when the question is settled. */
