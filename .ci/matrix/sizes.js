@@ -6,7 +6,7 @@ import { SMALL_HANDLER } from "./programs.js";
 import { readJson, run, write } from "./projects.js";
 
 /** What each may be at most, in bytes: docs/packaging.md says which of them is a goal, and which only keeps it from growing. */
-const MOST = { installed: 1_470_000, tarball: 390_000, withSdk: 746_000, withoutSdk: 212_000, importRatio: 1.3 };
+const MOST = { installed: 1_470_000, tarball: 390_000, withSdk: 748_000, withoutSdk: 214_000, importRatio: 1.3 };
 
 /** An import is measured so often, and its fastest counts: noise only adds. */
 const ROUNDS = 15;
