@@ -503,6 +503,16 @@ describe("the calls of one process", () => {
     expect(Math.max(...took)).toBeLessThanOrEqual(10_000);
   });
 
+  test("with waitMs 0 say that a table has throttled them for 10 s", async () => {
+    const { time, one } = hosts();
+    await (await one.mutex("warm").lock()).unlock();
+    one.fate = () =>
+      Promise.reject(new LockStoreError("slow down", { transient: true, answered: true, throttled: true }));
+    const flight = expect(one.mutex(NAME).singleFlight(() => "no", { waitMs: 0 })).rejects.toThrow("slow down");
+    await time.advance(10_000);
+    await flight;
+  });
+
   test("that wait outlast a table which throttles every request for longer than 10 s", async () => {
     const { time, one } = hosts();
     await (await one.mutex("warm").lock()).unlock();

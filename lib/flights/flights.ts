@@ -155,19 +155,12 @@ class LockFlights implements FlightClaims {
   /** Waits for a look. A call that waits for the lock waits out its failures as well. @throws why there was no answer. */
   async #ask(call: Call<Served>): Promise<void> {
     const { clock } = this.#session;
-    const since = clock.atLeast();
     for (;;) {
       const ms = call.isPatient ? Number.POSITIVE_INFINITY : call.until() - clock.atMost();
+      const looked = this.#looks.ask().then(() => true);
       try {
-        if (
-          await answeredWithin(
-            clock,
-            ms,
-            this.#looks.ask().then(() => true),
-          )
-        )
-          return;
-        throw noAnswer(clock.atLeast() - since);
+        if (await answeredWithin(clock, ms, looked)) return;
+        throw noAnswer(call.waitedMs, { sent: 1, failure: call.failure });
       } catch (error) {
         if (!call.isPatient || call.isSettled || !isTransient(error) || clock.atMost() >= call.until()) throw error;
       }
@@ -193,7 +186,9 @@ class LockFlights implements FlightClaims {
     if (seekers.length === 0) return;
     const isConsistent = this.#isHinted || seekers.some(({ wish }) => wish.freshMs === 0);
     this.#isHinted = false;
-    const found = await lookForResult(this.#session, this.#resource.at, isConsistent);
+    const found = await lookForResult(this.#session, this.#resource.at, isConsistent, (cause) => {
+      for (const { call } of this.#seekers) call.failure = cause;
+    });
     const look = { ...found, number, lastNumber: lastNumber() };
     if (isLatest()) {
       this.lastId = look.row?.result?.id;

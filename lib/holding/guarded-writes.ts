@@ -88,14 +88,17 @@ async function sendUnder(
   store.admitItems(lease.row.at, items);
   // Copied now: DynamoDB refuses a further copy that differs from the first, and the outcome would stay unknown.
   const copy = copyOf(items);
-  // All copies have one token, so DynamoDB applies them once, and repeats a reply that was lost.
   const giveUpAt = clock.atMost() + withinMs;
   // The renewal that a guard may need goes on for as long as the lease.
   const guard = await answeredWithin(clock, withinMs, guardFor(session, lease, section));
   if (guard === undefined) {
     section.assertHeld();
-    throw noAnswer(withinMs);
+    // Any failure of a renewal is retried, and one that is not transient, such as a missing permission, says what to do.
+    const { lastFailure } = lease;
+    const isTold = lastFailure !== undefined && !isTransient(lastFailure);
+    throw isTold ? lastFailure : noAnswer(withinMs, { sent: 1, failure: lastFailure });
   }
+  // All copies have one token, so DynamoDB applies them once, and repeats a reply that was lost.
   const writes = { items: copy, guard, token: uuid(), isMetered: CHANNELS["dynamutex:request"].hasSubscribers };
   // Nothing is sent after the section or the lease has ended.
   const until = (): number => Math.min(giveUpAt, clock.atMost() + section.remainingMs);

@@ -4,8 +4,6 @@ import type { LockData } from "../lock-info.js";
 import type { MutexSettings } from "../options/mutex.js";
 import type { Address, QueueKeys } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
-import { awaitShared } from "../session/abort-listening.js";
-import { answeredWithin } from "../session/overdue.js";
 import type { Session } from "../session/session.js";
 import { type Claimed, claim, looksFree, type RowsInTheWay, type Seeing } from "../taking/claim.js";
 import type { Once } from "../taking/known-time.js";
@@ -135,8 +133,7 @@ export async function takeRow(
   const { data, once, flight } = request;
   if (flight !== undefined) {
     // A look has bounds of its own, which may be longer than those of a try.
-    const ms = wait.until() - session.clock.atMost();
-    const row = await awaitShared(wait.endSignal, answeredWithin(session.clock, ms, flight.looked()));
+    const row = await wait.answered(flight.looked());
     if (row !== undefined && !looksFree(wait, target, row)) {
       wait.saw(row);
       return { kind: "held", inTheWay: [{ target, row }] };

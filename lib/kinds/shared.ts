@@ -1,6 +1,4 @@
 import { readerAt } from "../protocol/addresses.js";
-import { awaitShared } from "../session/abort-listening.js";
-import { answeredWithin } from "../session/overdue.js";
 import { type Claimed, looksFreeIn } from "../taking/claim.js";
 import { isHalfGone } from "../taking/row-lease.js";
 import type { InTheWay } from "../taking/row-take.js";
@@ -48,10 +46,7 @@ export class SharedSide extends Kind {
       if (writer !== undefined) return { kind: "held", inTheWay: [writer] };
       const { lease } = joined;
       // Without `autoRenew`, the last renewal may be long ago.
-      if (isHalfGone(session, lease.row) && lease.stands) {
-        const ms = wait.until() - session.clock.atMost();
-        await awaitShared(wait.endSignal, answeredWithin(session.clock, ms, lease.renewals.renew()));
-      }
+      if (isHalfGone(session, lease.row) && lease.stands) await wait.answered(lease.renewals.renew());
       if (lease.stands && !isHalfGone(session, lease.row) && !joined.admitsNobody)
         return { kind: "granted", granted: joined };
     }

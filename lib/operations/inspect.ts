@@ -92,14 +92,28 @@ export async function rowsIn(
   session: Session,
   name: string,
   range: SortRange,
-  { consistent, signal: ends }: { readonly consistent: boolean; readonly signal?: AbortSignal | undefined },
+  {
+    consistent,
+    signal: ends,
+    onFailure,
+  }: {
+    readonly consistent: boolean;
+    readonly signal?: AbortSignal | undefined;
+    /** Called with the failure of each attempt. */
+    readonly onFailure?: (cause: unknown) => void;
+  },
 ): Promise<{ readonly rows: readonly Row[]; readonly bad: readonly BadRow[] }> {
   const rows: Row[] = [];
   const bad: BadRow[] = [];
   const first = { name, ...range, limit: PAGE_ROWS, consistent };
   for (let rest: RangeQuery | undefined = first; rest !== undefined; ) {
     const asked: RangeQuery = rest;
-    const page = await adminRequest(session, (signal) => session.store.query(asked, signal), { signal: ends });
+    const query = (signal: AbortSignal) => {
+      const page = session.store.query(asked, signal);
+      if (onFailure !== undefined) page.catch(onFailure);
+      return page;
+    };
+    const page = await adminRequest(session, query, { signal: ends });
     rows.push(...page.rows);
     bad.push(...page.bad);
     rest = nextRange(asked, page);
@@ -129,7 +143,9 @@ export async function* listLocks(
     const scan = (ends: AbortSignal) => session.store.scan(prefix, from, ends);
     const { rows, bad, next } = await adminRequest(session, scan, { signal });
     if (next !== undefined && isDeepStrictEqual(next, from))
-      throw new LockStoreError("A scan of the table goes on where it began: what answers is no DynamoDB");
+      throw new LockStoreError(
+        "A scan of the table goes on where it began: what answers is not DynamoDB; check the endpoint",
+      );
     const bounds = session.clock.wall();
     const shown = rows.filter((row) => kept || isTaken(row, bounds));
     for (const info of [...shown.map(infoOf), ...bad.map(infoOfBad)]) {

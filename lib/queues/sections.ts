@@ -7,7 +7,6 @@ import { MutexKind } from "../kinds/mutex.js";
 import { SemaphoreKind } from "../kinds/semaphore.js";
 import { SharedSide } from "../kinds/shared.js";
 import { displayTime } from "../protocol/lease-time.js";
-import { answeredWithin } from "../session/overdue.js";
 import type { Session } from "../session/session.js";
 import type { Refusal } from "../taking/claim.js";
 import { guardOf, uuidsOf } from "../taking/row-lease.js";
@@ -83,7 +82,7 @@ export class Sections {
         const { asking } = line;
         call.holderNow = () => agent.seen ?? (this.#lines.get(lineKeyOf(resource)) ?? line).holder ?? asking?.seen;
         // The answer to the claim ahead tells who has the lock, for an error that names the holder.
-        if (call.bounds.namesHolder && call.holder === undefined) await this.#answered(line, agent);
+        if (call.bounds.namesHolder && call.holder === undefined) await agent.answered(line.answered());
         return "held";
       }
       line.enter(agent);
@@ -91,12 +90,6 @@ export class Sections {
     } finally {
       this.#dismiss(line, agent);
     }
-  }
-
-  /** Waits for the answer to the last claim, for as long as a try may take. */
-  async #answered(line: Line, agent: Agent): Promise<void> {
-    const { clock } = this.session;
-    await answeredWithin(clock, agent.until() - clock.atMost(), line.answered());
   }
 
   /** Claims again only for a lease that was over before it could be handed out. */

@@ -1,5 +1,7 @@
 import type { LockInfo } from "../lock-info.js";
 import { infoOf, type Row } from "../protocol/row.js";
+import { awaitShared } from "../session/abort-listening.js";
+import { answeredWithin } from "../session/overdue.js";
 import { persist, type Request, sendOnce } from "../session/requests.js";
 import { type AttemptLog, LONGEST_ATTEMPT_MS, type Persistence, pauseMs } from "../session/retry.js";
 import type { Session } from "../session/session.js";
@@ -122,6 +124,15 @@ export class Wait<For extends Asker = Asker> {
     const answer = await this.call.inContext(() => persist(this.#session, persistence, request, skipWith));
     this.#tried = undefined;
     return answer;
+  }
+
+  /**
+   * Waits for the answer to what others of this process have sent, within the bounds of its call.
+   * @returns undefined if none comes in time. @throws what that fails with; what ended the wait.
+   */
+  answered<T>(shared: Promise<T>): Promise<T | undefined> {
+    const { clock } = this.#session;
+    return awaitShared(this.endSignal, answeredWithin(clock, this.until() - clock.atMost(), shared));
   }
 
   /** Asks the table one question. */

@@ -2,7 +2,7 @@ import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { CreateTableCommand, GetItemCommand, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { beforeEach, describe, expect, test } from "@jest/globals";
-import type { Lock, Mutex } from "../../../lib/index.js";
+import { type Lock, LockStoreError, type Mutex } from "../../../lib/index.js";
 import { hear } from "../../support/diagnostics.js";
 import { eventually, turn, watch } from "../../support/eventually.js";
 import {
@@ -444,6 +444,17 @@ test("in an application's table, under its key names and prefix, without a sort 
   const own = { Delete: { TableName: tableName, Key: { key: { S: "lock#job" } } } };
   expect(await failure(lock.transactWrite([own]))).toMatchObject({ option: "items.0" });
   await lock.unlock();
+});
+
+test("a guard whose renewal is refused by IAM says so when withinMs is over", async () => {
+  const time = new ManualTime();
+  const host = new MemoryHost(time);
+  const lock = await host.mutex("job", { ttlMs: 3_600_000 }).lock();
+  const denied = new LockStoreError("dynamodb:UpdateItem is refused", { answered: true });
+  host.fate = () => Promise.reject(denied);
+  const outcome = failure(lock.transactWrite([addOne()], { withinMs: 1_000 }));
+  await time.advance(1_000);
+  expect(await outcome).toMatchObject({ message: denied.message, transient: false });
 });
 
 test("withinMs bounds the renewal that a guard needs as well", async () => {

@@ -139,7 +139,7 @@ export const FEATURE_DEFECTS: Defects = {
   },
   "which flights were over is read eventually consistent": {
     takesOut: ["single-flight#what-is-promised: With freshMs: 0"],
-    "flights/look.ts": { "consistent: isConsistent }": "consistent: false }" },
+    "flights/look.ts": { "consistent: isConsistent, onFailure }": "consistent: false, onFailure }" },
     test: "behaviour/single-flight",
   },
 
