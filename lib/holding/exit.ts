@@ -96,10 +96,10 @@ export class Exit {
       if (released.kind === "lost" && !this.#lease.hasRunOut) throw this.#lease.markLost(released.why);
       return;
     }
-    if (lost.reason === "expired" || lost.reason === "max-hold") await this.#vacate(undefined);
-    // The lease was renewed until it was revoked: without a release it would keep others out for up to its whole length. So would
-    // the other rows of a lock that has lost one of several.
-    else if (lost.reason === "closed" || this.#lease.row.others !== undefined) await this.#vacate(until());
+    // The row may be ours to the end of its lease, as may the other rows of a lock that has lost one of several.
+    const { reason } = lost;
+    const mayBeOurs = reason === "expired" || reason === "max-hold" || reason === "closed";
+    if (mayBeOurs || this.#lease.row.others !== undefined) await this.#vacate(until());
     throw lost;
   }
 

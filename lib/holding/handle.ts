@@ -10,6 +10,7 @@ import { permitOf } from "../protocol/addresses.js";
 import type { NamedResult } from "../protocol/writes.js";
 import { retraced } from "../retraced.js";
 import { follow } from "../session/abort-listening.js";
+import { answeredWithin } from "../session/overdue.js";
 import { rowsOf, type Session } from "../session/session.js";
 import { SHOWN, shownAs } from "../shown.js";
 import type { DocumentGuard } from "../store.js";
@@ -186,8 +187,17 @@ export class HeldLock implements TransferableLock {
   unlock(): Promise<void> {
     // To ask for the loss may tell of it, and a listener may unlock.
     const { lost } = this;
-    this.#over ??= { done: this.#endSection(), lost };
+    this.#over ??= { done: this.#endInTime(lost), lost };
     return this.#over.done;
+  }
+
+  /**
+   * Its caller waits for `releaseWithinMs` at most, whatever is in flight before the release or instead of it. What is left goes on
+   * without the caller. @param lost the loss that is known now.
+   */
+  async #endInTime(lost: LockLostError | undefined): Promise<void> {
+    await answeredWithin(this.#session.clock, this.#lease.settings.releaseWithinMs, this.#endSection());
+    if (lost !== undefined) throw retraced(lost);
   }
 
   async #endSection(): Promise<void> {

@@ -9,8 +9,10 @@ import type { Forceable, Holder, SimLock, SimLockable, SimSet } from "./protocol
 import type { Step } from "./schedule.js";
 import type { Surroundings } from "./simulated-host.js";
 
-/** The longest that a release waits for a renewal in flight, and what round trips and timers take. */
-const HUNG_RENEWAL_MS = 3_500;
+/** How much faster the simulated time may run than a stopwatch. */
+const RATE = 1e-3;
+/** What timers are late by. */
+const LAG_MS = 10;
 
 /** The default, which sets have. */
 const HAND_OVER_OF_SETS_MS = 500;
@@ -156,23 +158,29 @@ function itemsOf({ id }: Holding) {
 }
 
 /** The function of a call has ended. @returns what is to be called when the call has. */
-export function afterWork({ judge, now, epoch, releaseWithinMs }: Stage, holding: Holding): () => void {
+export function afterWork(stage: Stage, holding: Holding): () => void {
+  const leaseMs = holding.lock.expires.getTime() - stage.epoch - stage.now();
+  return endsWithin(stage, holding, Math.max(leaseMs, stage.releaseWithinMs) + stage.releaseWithinMs);
+}
+
+/** A section is over. @returns what is to be called when its caller has the answer. */
+function endsWithin({ judge, now }: Stage, holding: Holding, mostMs: number): () => void {
   const since = now();
-  const leaseMs = holding.lock.expires.getTime() - epoch - since;
-  const mostMs = Math.max(leaseMs, releaseWithinMs) + releaseWithinMs + HUNG_RENEWAL_MS;
   judge.afterWork.add(holding);
   return () => {
     judge.afterWork.delete(holding);
     const ms = now() - since;
-    if (ms > mostMs && !holding.disturbed)
-      throw new Violation("a step after the work ends", `${holding.uuid}: the call has ended ${ms} ms after its work`);
+    if (ms > mostMs * (1 + RATE) + LAG_MS && !holding.disturbed)
+      throw new Violation("a step after the work ends", `${holding.uuid}: answered ${ms} ms after its section`);
   };
 }
 
 /** Gives the lock back. */
 export async function release(stage: Stage, step: Step, holding: Holding): Promise<void> {
   stage.judge.gaveBack(holding);
+  const hasEnded = endsWithin(stage, holding, stage.releaseWithinMs);
   const { error } = await outcomeOf(holding.lock.unlock());
+  hasEnded();
   checkRelease(stage, step, holding, error);
 }
 
