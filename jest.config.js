@@ -19,7 +19,8 @@ export default {
   setupFiles: ["<rootDir>/.jest/__tests__/support/keep-channels.js"],
   globalSetup: "<rootDir>/.jest/__tests__/support/global-setup.js",
   globalTeardown: "<rootDir>/.jest/__tests__/support/global-teardown.js",
-  testTimeout: 60_000,
+  // It ends a test that hangs, and no other, however slow the machine is. So tests have none of their own.
+  testTimeout: 120_000,
   maxWorkers: 2,
   coverageProvider: "v8",
   collectCoverageFrom: ["<rootDir>/.jest/lib/**/*.js"],

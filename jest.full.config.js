@@ -8,4 +8,4 @@ process.env.FULL_TESTS = "full";
  *
  * @type {import("jest").Config}
  */
-export default { ...short, testPathIgnorePatterns: [] };
+export default { ...short, testPathIgnorePatterns: [], testTimeout: 600_000 };

@@ -264,7 +264,6 @@ describe("one bound for the whole", () => {
       expect(failed?.errors.length).toBe(ending === "unlock at once" ? undefined : 500);
       await time.passUntil(() => time.timers === 0);
     },
-    120_000,
   );
 
   test("trap 34: a reissue, a place, a set and a claim that hang are no exception", async () => {

@@ -70,4 +70,4 @@ test("trap 49: 500 locks kept on a slow TLS endpoint make no more connections th
   const kept = await keep(true);
   expect(kept).toMatchObject({ held: 500, late: 2 });
   expect(kept.connections).toBeLessThanOrEqual(without.connections + kept.late);
-}, 60_000);
+});

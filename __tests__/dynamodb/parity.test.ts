@@ -55,7 +55,7 @@ describe(`with seed ${SEED}`, () => {
 
   beforeAll(async () => {
     engine = await engineResults(client, layout, PAIRS);
-  }, 180_000);
+  });
 
   test("DynamoDB does with the compiled request what the table in memory does with the write", () => {
     expect(firstDifference(engine)).toBeUndefined();

@@ -18,7 +18,7 @@ describe.each(VERSIONS)("with NestJS $version, in a project of type $type", (ver
     folder = await nestFolder(version);
     const sources = ["__tests__/nestjs/consumer/probe.ts", "examples/cron-nestjs/host.ts"];
     expect(await folder.compile(sources)).toBe("");
-  }, 120_000);
+  });
   afterAll(async () => await folder[Symbol.asyncDispose]());
 
   test("the module and the decorators do what they should", async () => {
@@ -67,5 +67,5 @@ describe.each(VERSIONS)("with NestJS $version, in a project of type $type", (ver
     for (const host of rest) host.kill("SIGTERM");
     await Promise.all(rest.map(({ exited }) => exited));
     expect(lines.filter((line) => /error|closed/i.test(line))).toEqual([]);
-  }, 120_000);
+  });
 });

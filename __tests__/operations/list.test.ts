@@ -51,7 +51,7 @@ describe("list()", () => {
       { name: "customer#2", sort: "lock", format: "of the door", colour: "red" },
       { name: "customer#4", sort: "lock", format: 1, keys: 3 },
     ]);
-  }, 120_000);
+  });
 
   const table = () => scene.host({ tableName });
 

@@ -133,7 +133,7 @@ beforeAll(async () => {
   expect(await folder.compile(files, { target: "es2022", outDir: folder.path })).toBe("");
   printed = await folder.run("log.js");
   scrape = await folder.run("scraped.js");
-}, 120_000);
+});
 
 describe("docs/observability.md", () => {
   test("names every channel", () => {

@@ -32,7 +32,7 @@ let programs: PagePrograms;
 
 beforeAll(async () => {
   programs = await pagePrograms({ pages: ["docs/cron.md"], given: { "invoices.ts": INVOICES } });
-}, 60_000);
+});
 
 afterAll(async () => {
   await programs[Symbol.asyncDispose]();

@@ -76,7 +76,7 @@ test("the steps lead from an empty folder to two processes that contend for a lo
     }
     await rm(empty, { recursive: true, force: true });
   }
-}, 120_000);
+});
 
 const ENGINE = STEPS.find(({ title }) => title.includes("`dynamodb.mjs`"))?.blocks[0]?.text ?? "";
 

@@ -54,7 +54,7 @@ beforeAll(async () => {
   const given = { "shipping.ts": SHIPPING, "runtime.ts": RUNTIME };
   programs = await pagePrograms({ pages: ["docs/lambda.md"], given });
   locks = new LockTable({ tableName: programs.tableName, client: testClient() });
-}, 60_000);
+});
 
 afterAll(async () => {
   await locks.close();

@@ -43,7 +43,7 @@ beforeAll(async () => {
   await client.send(
     new CreateTableCommand({ TableName, KeySchema, AttributeDefinitions, BillingMode: "PAY_PER_REQUEST" }),
   );
-}, 60_000);
+});
 
 afterAll(async () => {
   await locks.close();

@@ -77,7 +77,7 @@ let locks: LockTable;
 beforeAll(async () => {
   programs = await pagePrograms({ pages: ["docs/nestjs.md"], given: { "host.ts": HOST } });
   locks = new LockTable({ tableName: programs.tableName, client: testClient() });
-}, 60_000);
+});
 
 afterAll(async () => {
   await locks.close();
@@ -140,7 +140,7 @@ test("docs/nestjs.md: lock-error.filter.ts answers 409 and 503, and logs nothing
   await refusal(port);
   expect((await text(slow)).length).toBe(16_000_000);
   expect(await program.exit).toEqual({ code: null, signal: "SIGTERM" });
-}, 60_000);
+});
 
 /** Resolves when nothing listens at a port any more. */
 async function refusal(port: number): Promise<void> {

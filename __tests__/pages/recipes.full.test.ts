@@ -51,7 +51,7 @@ beforeAll(async () => {
   const BillingMode = "PAY_PER_REQUEST" as const;
   await client.send(new CreateTableCommand({ TableName: TOKENS, KeySchema, AttributeDefinitions, BillingMode }));
   bin = await mkdtemp(join(tmpdir(), "dynamutex-bin-"));
-}, 60_000);
+});
 
 afterAll(async () => {
   await rm(bin, { recursive: true, force: true });

@@ -46,7 +46,7 @@ beforeAll(async () => {
     given: { "shipping.ts": SHIPPING, "tell.ts": TELL },
   });
   locks = new LockTable({ tableName: programs.tableName, client });
-}, 60_000);
+});
 
 afterAll(async () => {
   await locks.close();

@@ -60,7 +60,7 @@ beforeAll(async () => {
     given: GIVEN,
   });
   locks = new LockTable({ tableName: programs.tableName, client: testClient() });
-}, 60_000);
+});
 
 afterAll(async () => {
   await locks.close();

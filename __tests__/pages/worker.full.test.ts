@@ -36,7 +36,7 @@ beforeAll(async () => {
   const given = { "jobs.ts": JOBS };
   programs = await pagePrograms({ pages: ["docs/shutdown.md"], given, only: ["worker.ts"] });
   locks = new LockTable({ tableName: programs.tableName, client: testClient() });
-}, 60_000);
+});
 
 afterAll(async () => {
   await locks.close();

@@ -178,7 +178,7 @@ describe(`with seed ${SEED}`, () => {
     for (let from = 0; from < ENGINE_ITEMS; from += AT_ONCE) {
       await Promise.all(Array.from({ length: AT_ONCE }, (_, index) => attempt(`${from + index}`)));
     }
-  }, 60_000);
+  });
 });
 
 const keyAt = (index: number): Item => ({ name: { S: `${index}` }, sort: { S: LOCK_SORT } });

@@ -60,4 +60,4 @@ test("of 2 000 waiters the first 1 500 are dead: the first one alive enters, and
     expect(body.Limit).toBeLessThanOrEqual(100);
     expect(units.read).toBeLessThanOrEqual(10);
   }
-}, 120_000);
+});

@@ -68,4 +68,4 @@ test("of 12 waiters 3 are killed and 2 frozen past their lease: the others enter
   const returned = frozen.map((owner) => standing(owner).messages[0] as SectionMessage);
   for (const { entered } of returned) expect(entered).toBeGreaterThan(inOrder.at(-1)?.left ?? Number.NaN);
   expect(await rows.sorts()).toEqual(["tickets"]);
-}, 120_000);
+});

@@ -73,15 +73,11 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-test.each(Object.keys(SHOWN))(
-  "%s shows what it should",
-  async (example) => {
-    const { code, printed } = await run(example);
-    expect(printed).toEqual(SHOWN[example]);
-    expect(code).toBe(0);
-  },
-  120_000,
-);
+test.each(Object.keys(SHOWN))("%s shows what it should", async (example) => {
+  const { code, printed } = await run(example);
+  expect(printed).toEqual(SHOWN[example]);
+  expect(code).toBe(0);
+});
 
 test.each(["cron-croner", "cron-nestjs", "cron-node-cron"])(
   "%s: three hosts, one of them killed in the middle, run every tick at most once",
@@ -92,7 +88,6 @@ test.each(["cron-croner", "cron-nestjs", "cron-node-cron"])(
     expect(printed).toContainEqual(expect.stringMatching(/left it to [abc]: (done|held)/));
     expect(code).toBe(0);
   },
-  120_000,
 );
 
 test("semaphore-slow-api: three workers get all of their customers, three calls at a time", async () => {
@@ -102,7 +97,7 @@ test("semaphore-slow-api: three workers get all of their customers, three calls 
   );
   expect(printed.slice(3)).toEqual(["", "The API has seen 18 calls, at most 3 at once, and has refused 0"]);
   expect(code).toBe(0);
-}, 120_000);
+});
 
 test("leader-election: a leader is killed, the next resigns, and the observer sees each that leads", async () => {
   const { code, printed } = await run("leader-election");
@@ -110,7 +105,7 @@ test("leader-election: a leader is killed, the next resigns, and the observer se
   expect(printed.filter((line) => / is told to end$/.test(line))).toHaveLength(1);
   expect(printed.at(-1)).toBe("3 leaders, one after the other, each another process: yes");
   expect(code).toBe(0);
-}, 120_000);
+});
 
 test("the page of examples has a line and a command for each of them, and the command knows them all", async () => {
   const names = readdirSync(EXAMPLES).filter((name) => existsSync(join(EXAMPLES, name, "main.ts")));

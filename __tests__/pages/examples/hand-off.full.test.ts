@@ -21,4 +21,4 @@ test("hand-off: a packer dies, and its order is packed by another, once", async 
     "2 orders were packed, each once: yes",
     "",
   ]);
-}, 120_000);
+});

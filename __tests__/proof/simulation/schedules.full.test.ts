@@ -154,6 +154,6 @@ describe("the protocol on virtual time", () => {
       expect(FIGURES.filter((figure) => coverage.sumOf(figure) === 0)).toEqual([]);
     },
     // What a busy machine needs for the default length, and as much for each further one.
-    Math.max(1, runs / 1_000) * 300_000,
+    Math.max(1, runs / 1_000) * 600_000,
   );
 });

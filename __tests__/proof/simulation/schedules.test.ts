@@ -5,4 +5,4 @@ import { dynamutex } from "./protocol.js";
 test("the protocol keeps its promises in 60 schedules of faults on virtual time", async () => {
   const { coverage } = await explore(dynamutex, { seed: 1 }, 60);
   expect(coverage.of("locks taken")).toBeGreaterThan(100);
-}, 300_000);
+});

@@ -163,9 +163,30 @@ export const KIND_DEFECTS: Defects = {
   "what is left of several permits is kept when one is lost": {
     takesOut: ["protocol#semaphores: Several permits"],
     "holding/exit.ts": {
-      'lost.reason === "closed" || this.#lease.row.others !== undefined': 'lost.reason === "closed"',
+      "mayBeOurs || this.#lease.row.others !== undefined": "mayBeOurs",
     },
     test: "behaviour/semaphores/several",
+  },
+  "unlock() waits for whatever is in flight": {
+    takesOut: ["protocol#releasing 4"],
+    "holding/handle.ts": {
+      "await answeredWithin(this.#session.clock, this.#lease.settings.releaseWithinMs, this.#endSection());":
+        "await this.#endSection();",
+    },
+    test: "behaviour/holding/unlock-in-time",
+  },
+  "unlock() that has waited long enough hides the loss": {
+    takesOut: ["protocol#releasing 4", "locks#losing-a-lock: The end of the await using block"],
+    "holding/handle.ts": { "if (lost !== undefined) throw retraced(lost);": "" },
+    test: "behaviour/holding/unlock-in-time",
+  },
+  "a section that has outlasted maxHoldMs is released by one attempt": {
+    takesOut: ["protocol#releasing 4"],
+    "holding/exit.ts": {
+      "await this.#vacate(until());\n    throw lost;":
+        'await this.#vacate(reason === "max-hold" ? undefined : until());\n    throw lost;',
+    },
+    test: "behaviour/holding/unlock-in-time",
   },
   "a resume forgets the hold of the lock": {
     takesOut: ["trap 44", "protocol#hand-off 2"],

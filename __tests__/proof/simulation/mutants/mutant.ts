@@ -57,7 +57,8 @@ export async function failureIn(file: string, folder: string): Promise<string | 
     ...[join(ROOT, "node_modules/jest/bin/jest.js"), "--roots", tests, "-w", "1", "--json", "--outputFile", json],
     // Tests that take their time are left out otherwise.
     ...(file.endsWith(".full") ? ["-c", join(ROOT, "jest.full.config.js")] : []),
-    ...["--runTestsByPath", join(tests, `${file}.test.js`)],
+    // A test that hangs has failed.
+    ...["--testTimeout", "60000", "--runTestsByPath", join(tests, `${file}.test.js`)],
   ]);
   if (code === undefined) return "the tests do not end";
   const done = JSON.parse(await readFile(json, "utf8")) as TestRun;
