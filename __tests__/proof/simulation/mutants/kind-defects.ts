@@ -177,14 +177,16 @@ export const KIND_DEFECTS: Defects = {
   },
   "unlock() that has waited long enough hides the loss": {
     takesOut: ["protocol#releasing 4", "locks#losing-a-lock: The end of the await using block"],
-    "holding/handle.ts": { "if (lost !== undefined) throw retraced(lost);": "" },
+    "holding/handle.ts": {
+      "this.#endSection()); if (lost !== undefined) throw retraced(lost);": "this.#endSection());",
+    },
     test: "behaviour/holding/unlock-in-time",
   },
   "a section that has outlasted maxHoldMs is released by one attempt": {
     takesOut: ["protocol#releasing 4"],
     "holding/exit.ts": {
-      "await this.#vacate(until());\n    throw lost;":
-        'await this.#vacate(reason === "max-hold" ? undefined : until());\n    throw lost;',
+      "await this.#vacate(until()); throw lost;":
+        'await this.#vacate(reason === "max-hold" ? undefined : until()); throw lost;',
     },
     test: "behaviour/holding/unlock-in-time",
   },
