@@ -187,23 +187,20 @@ export class HeldLock implements TransferableLock {
   unlock(): Promise<void> {
     // To ask for the loss may tell of it, and a listener may unlock.
     const { lost } = this;
-    this.#over ??= { done: this.#endInTime(lost), lost };
+    const { releaseWithinMs } = this.#lease.settings;
+    this.#over ??= { done: this.#endSection(lost, releaseWithinMs), lost };
     return this.#over.done;
   }
 
   /**
-   * Its caller waits for `releaseWithinMs` at most, whatever is in flight before the release or instead of it. What is left goes on
-   * without the caller. @param lost the loss that is known now.
+   * @param lost the loss that is known now.
+   * @param withinMs how long its caller waits at most, whatever is in flight before the release or instead of it. What is left goes on
+   * without the caller, and a loss that only that finds is not told: the section is over.
    */
-  async #endInTime(lost: LockLostError | undefined): Promise<void> {
-    await answeredWithin(this.#session.clock, this.#lease.settings.releaseWithinMs, this.#endSection());
-    if (lost !== undefined) throw retraced(lost);
-  }
-
-  async #endSection(): Promise<void> {
+  async #endSection(lost: LockLostError | undefined, withinMs: number): Promise<void> {
     this.#events.ended();
     try {
-      await this.#end(this.#lease, this);
+      await answeredWithin(this.#session.clock, withinMs, this.#end(this.#lease, this));
     } catch (error) {
       // Only the release has found this loss, when no section relied on the lease any more.
       this.abort(error);
@@ -211,6 +208,7 @@ export class HeldLock implements TransferableLock {
     } finally {
       this.#events.tellEnd();
     }
+    if (lost !== undefined) throw retraced(lost);
   }
 
   uncountAttempt(): void {
@@ -259,7 +257,8 @@ export class HeldLock implements TransferableLock {
     const handed = this.#lease.exit.handOff(withinMs, this.tick);
     handed.catch(() => undefined); // awaited below, after the section's end
     const { lost } = this.#lease;
-    const done = this.#endSection();
+    // The call waits for the answer to the hand-off.
+    const done = this.#endSection(lost, Number.POSITIVE_INFINITY);
     this.#over = { done, lost };
     // Abort the signal with a loss before that loss is thrown.
     await done.catch(() => undefined);

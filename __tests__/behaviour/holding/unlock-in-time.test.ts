@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import { lockAt } from "../../../lib/protocol/addresses.js";
 import { hear } from "../../support/diagnostics.js";
 import { ManualTime } from "../../support/manual-time.js";
 import { inWords, isRelease, MemoryHost } from "../../support/memory-host.js";
@@ -63,6 +64,21 @@ describe("unlock() is answered within releaseWithinMs, and the release goes on",
     const outcome = lock.unlock().catch((error: unknown) => error);
     expect(await lasts(outcome)).toBe(RELEASE_WITHIN_MS);
     expect(await outcome).toBe(lock.signal.reason);
+  });
+
+  test("without a loss that is found later: the section was over", async () => {
+    const { time, host: one, mutex, lasts } = host();
+    const lock = await mutex().lock();
+    const [losses, ends] = [hear("dynamutex:lost"), hear("dynamutex:released")];
+    one.fate = (message) => (inWords(message).startsWith("renew") ? "lost" : "answered");
+    await time.advance(TTL_MS / 2);
+    expect(await lasts(lock.unlock())).toBe(RELEASE_WITHIN_MS);
+    const theirs = { format: 1, uuid: "theirs", owner: "other", ttlMs: TTL_MS, acquired: time.now };
+    one.table.plant(lockAt("job"), { ...theirs, expires: time.now + TTL_MS });
+    await time.advance(4_000);
+    expect(one.sent.filter(isRelease)).toHaveLength(1);
+    expect([lock.signal.aborted, losses.length, ends.length]).toEqual([false, 0, 1]);
+    await lock.unlock();
   });
 
   test("all of this leaves no timer", async () => {

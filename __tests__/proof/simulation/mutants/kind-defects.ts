@@ -170,15 +170,14 @@ export const KIND_DEFECTS: Defects = {
   "unlock() waits for whatever is in flight": {
     takesOut: ["protocol#releasing 4"],
     "holding/handle.ts": {
-      "await answeredWithin(this.#session.clock, this.#lease.settings.releaseWithinMs, this.#endSection());":
-        "await this.#endSection();",
+      "answeredWithin(this.#session.clock, withinMs, this.#end(this.#lease, this))": "this.#end(this.#lease, this)",
     },
     test: "behaviour/holding/unlock-in-time",
   },
   "unlock() that has waited long enough hides the loss": {
     takesOut: ["protocol#releasing 4", "locks#losing-a-lock: The end of the await using block"],
     "holding/handle.ts": {
-      "this.#endSection()); if (lost !== undefined) throw retraced(lost);": "this.#endSection());",
+      "this.#events.tellEnd(); } if (lost !== undefined) throw retraced(lost);": "this.#events.tellEnd(); }",
     },
     test: "behaviour/holding/unlock-in-time",
   },
