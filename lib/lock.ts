@@ -103,7 +103,7 @@ export interface Lock extends AsyncDisposable {
    */
   replaceData(data: LockData): Promise<void>;
   /**
-   * Releases the lock, and waits for that for `releaseWithinMs` at most. Further calls have the same outcome.
+   * Releases the lock. Further calls have the same outcome.
    * @throws {@link LockLostError} if it was lost: the same error as `signal.reason`.
    */
   unlock(): Promise<void>;

@@ -35,7 +35,8 @@ export class Exit {
 
   /** Releases the lease. Every call gets the same answer. @throws {@link LockLostError} if the lease had been lost before. */
   release(): Promise<void> {
-    return this.#exited ?? this.#leave(() => this.#release(() => this.#releaseUntil()));
+    const from = this.#session.clock.atMost();
+    return this.#exited ?? this.#leave(() => this.#release(() => this.#releaseUntil(from)));
   }
 
   /**
@@ -96,10 +97,12 @@ export class Exit {
       if (released.kind === "lost" && !this.#lease.hasRunOut) throw this.#lease.markLost(released.why);
       return;
     }
-    // The row may be ours to the end of its lease, as may the other rows of a lock that has lost one of several.
     const { reason } = lost;
-    const mayBeOurs = reason === "expired" || reason === "max-hold" || reason === "closed";
-    if (mayBeOurs || this.#lease.row.others !== undefined) await this.#vacate(until());
+    if (reason === "expired") await this.#vacate(undefined);
+    // The lease was renewed until it was revoked: without a release it would keep others out for up to its whole length. So would
+    // the other rows of a lock that has lost one of several.
+    else if (reason === "max-hold" || reason === "closed" || this.#lease.row.others !== undefined)
+      await this.#vacate(until());
     throw lost;
   }
 
@@ -141,11 +144,11 @@ export class Exit {
     }
   }
 
-  /** Until when a release is tried; undefined, for one attempt, if the lease is over. */
-  #releaseUntil(): (() => number) | undefined {
+  /** Until when a release is tried; undefined, for one attempt, if the lease is over. @param from since when, on `atMost`. */
+  #releaseUntil(from = this.#session.clock.atMost()): (() => number) | undefined {
     const { hasRunOut, row } = this.#lease;
     if (hasRunOut) return undefined;
-    const giveUpAt = Math.min(this.#session.clock.atMost() + row.settings.releaseWithinMs, row.validUntil);
+    const giveUpAt = Math.min(from + row.settings.releaseWithinMs, row.validUntil);
     return () => giveUpAt;
   }
 

@@ -10,7 +10,6 @@ import { permitOf } from "../protocol/addresses.js";
 import type { NamedResult } from "../protocol/writes.js";
 import { retraced } from "../retraced.js";
 import { follow } from "../session/abort-listening.js";
-import { answeredWithin } from "../session/overdue.js";
 import { rowsOf, type Session } from "../session/session.js";
 import { SHOWN, shownAs } from "../shown.js";
 import type { DocumentGuard } from "../store.js";
@@ -187,20 +186,14 @@ export class HeldLock implements TransferableLock {
   unlock(): Promise<void> {
     // To ask for the loss may tell of it, and a listener may unlock.
     const { lost } = this;
-    const { releaseWithinMs } = this.#lease.settings;
-    this.#over ??= { done: this.#endSection(lost, releaseWithinMs), lost };
+    this.#over ??= { done: this.#endSection(), lost };
     return this.#over.done;
   }
 
-  /**
-   * @param lost the loss that is known now.
-   * @param withinMs how long its caller waits at most, whatever is in flight before the release or instead of it. What is left goes on
-   * without the caller, and a loss that only that finds is not told: the section is over.
-   */
-  async #endSection(lost: LockLostError | undefined, withinMs: number): Promise<void> {
+  async #endSection(): Promise<void> {
     this.#events.ended();
     try {
-      await answeredWithin(this.#session.clock, withinMs, this.#end(this.#lease, this));
+      await this.#end(this.#lease, this);
     } catch (error) {
       // Only the release has found this loss, when no section relied on the lease any more.
       this.abort(error);
@@ -208,7 +201,6 @@ export class HeldLock implements TransferableLock {
     } finally {
       this.#events.tellEnd();
     }
-    if (lost !== undefined) throw retraced(lost);
   }
 
   uncountAttempt(): void {
@@ -257,8 +249,7 @@ export class HeldLock implements TransferableLock {
     const handed = this.#lease.exit.handOff(withinMs, this.tick);
     handed.catch(() => undefined); // awaited below, after the section's end
     const { lost } = this.#lease;
-    // The call waits for the answer to the hand-off.
-    const done = this.#endSection(lost, Number.POSITIVE_INFINITY);
+    const done = this.#endSection();
     this.#over = { done, lost };
     // Abort the signal with a loss before that loss is thrown.
     await done.catch(() => undefined);

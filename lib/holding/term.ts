@@ -40,6 +40,7 @@ const nothing = (): void => undefined;
 interface Writing {
   readonly done: Promise<Outcome>;
   readonly end: AbortController;
+  readonly cut: AbortController;
   readonly hasData: boolean;
 }
 
@@ -201,10 +202,16 @@ export abstract class Term {
     return this.#writing;
   }
 
-  /** Ends the retries of the write in flight. @returns when that write is over, so that no other overlaps with it. */
+  /**
+   * Ends the retries of the write in flight, and its last attempt as well if that gets no answer in half of the time that a release
+   * has. @returns when that write is over, so that no other overlaps with it.
+   */
   async endWriting(): Promise<void> {
-    this.#writing?.end.abort();
-    await this.#writing?.done;
+    if (this.#writing === undefined) return;
+    const { done, end, cut } = this.#writing;
+    end.abort();
+    const cancel = this.session.clock.alarm(this.settings.releaseWithinMs / 2, () => cut.abort());
+    await done.finally(cancel);
   }
 
   /** Sends a write of the row, while none is in flight, and judges its reply. */
@@ -212,16 +219,17 @@ export abstract class Term {
     send: (row: RowLease, trying: Trying) => Promise<Written>,
     { until = () => this.deadline, hasData = false }: { until?: () => number; hasData?: boolean } = {},
   ): Promise<Outcome> {
-    const end = new AbortController();
+    const [end, cut] = [new AbortController(), new AbortController()];
     const { row, usableUntil } = this;
     const onFailure = (cause: unknown): void => {
       this.lastFailure = cause;
       this.events.renewalFailed(this.row, cause);
     };
-    const done = this.#judged(send(row, { until, endSignal: end.signal, onFailure }), usableUntil).finally(() => {
+    const trying = { until, endSignal: end.signal, cutSignal: cut.signal, onFailure };
+    const done = this.#judged(send(row, trying), usableUntil).finally(() => {
       this.#writing = undefined;
     });
-    this.#writing = { done, end, hasData };
+    this.#writing = { done, end, cut, hasData };
     return await done;
   }
 

@@ -99,7 +99,7 @@ export async function rowsIn(
   }: {
     readonly consistent: boolean;
     readonly signal?: AbortSignal | undefined;
-    /** Called with the failure of each attempt. */
+    /** Called with the failure of each attempt that was not given up. */
     readonly onFailure?: (cause: unknown) => void;
   },
 ): Promise<{ readonly rows: readonly Row[]; readonly bad: readonly BadRow[] }> {
@@ -110,7 +110,7 @@ export async function rowsIn(
     const asked: RangeQuery = rest;
     const query = (signal: AbortSignal) => {
       const page = session.store.query(asked, signal);
-      if (onFailure !== undefined) page.catch(onFailure);
+      if (onFailure !== undefined) page.catch((cause) => signal.aborted || onFailure(cause));
       return page;
     };
     const page = await adminRequest(session, query, { signal: ends });

@@ -1,6 +1,7 @@
 import { AsyncResource } from "node:async_hooks";
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
+import { onAbort } from "./abort-listening.js";
 import { Backlog, notSent, type RequestKind, type ScheduledRequest } from "./backlog.js";
 import { LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry } from "./retry.js";
 
@@ -126,11 +127,12 @@ export function persist<T>(
       // Read the remaining time after the request has left: the request itself may decide when it ends.
       const restMs = remainingMs();
       const mostMs = isOfLease ? Math.max(restMs * ATTEMPT_SHARE_OF_REST, scheduler.overdueMs) : longestMs;
-      return bounded(clock, copy, Math.min(longestMs, mostMs, restMs), () => {
+      const end = (): unknown => {
         const error = noAnswer(triedMs(), tried);
         controller.abort(error);
         return error;
-      });
+      };
+      return bounded(clock, copy, { ms: Math.min(longestMs, mostMs, restMs), cutSignal: persistence.cutSignal, end });
     });
     isAtOnce = false; // If it has not left by now, it waits behind others.
     return answer;
@@ -153,15 +155,25 @@ export function sendOnce<T>(
   return persist(session, { ...asked, ...once }, request);
 }
 
-/**
- * Waits for an answer, with a timeout of our own: if a client ignores the signal, its request runs on, and its outcome is unknown.
- *
- * @param end is called when the timeout is reached, and returns the error to throw.
- */
-function bounded<T>(clock: Clock, answer: Promise<T>, boundMs: number, end: () => unknown): Promise<T> {
+/** When an attempt ends without an answer. */
+interface AttemptBound {
+  readonly ms: number;
+  readonly cutSignal: AbortSignal | undefined;
+  /** Called when it is reached. @returns the error to throw. */
+  readonly end: () => unknown;
+}
+
+/** Waits for an answer, with a timeout of our own: if a client ignores the signal, its request runs on, and its outcome is unknown. */
+function bounded<T>(clock: Clock, answer: Promise<T>, { ms, cutSignal, end }: AttemptBound): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const cancel = clock.alarm(boundMs, () => reject(end()));
-    answer.finally(cancel).then(resolve, reject);
+    const give = (): void => reject(end());
+    const cancel = clock.alarm(ms, give);
+    const stop = cutSignal && onAbort(cutSignal, give);
+    const ended = (): void => {
+      cancel();
+      stop?.();
+    };
+    answer.finally(ended).then(resolve, reject);
   });
 }
 

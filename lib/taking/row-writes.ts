@@ -31,6 +31,8 @@ export interface Trying {
   readonly until: () => number;
   /** Ends the retries: an attempt in flight is still awaited. */
   readonly endSignal?: AbortSignal | undefined;
+  /** Ends the attempt in flight as its timeout does. */
+  readonly cutSignal?: AbortSignal | undefined;
   readonly onFailure?: ((cause: unknown) => void) | undefined;
 }
 

@@ -136,7 +136,7 @@ const KEPT = [
   "800000039/774", // a token that is no use to a process whose first answer is somebody else's
   "630000021/702", // new data that are refused while a renewal waits for them and the lock is unlocked
   "910000017/663", // a look for a copy in flight that stands in line behind calls whose requests hang
-  "980000006/637", // a row that was unlocked by force while a renewal kept its release waiting for longer than its caller
+  "980000006/637", // a row that was unlocked by force while a renewal in flight has its release wait
   "800000024/106", // a place that its callers leave while its look is under way admits nobody behind them
 ];
 

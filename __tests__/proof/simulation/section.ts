@@ -9,6 +9,8 @@ import type { Forceable, Holder, SimLock, SimLockable, SimSet } from "./protocol
 import type { Step } from "./schedule.js";
 import type { Surroundings } from "./simulated-host.js";
 
+/** The longest look before a lease passes on. */
+const LOOK_MS = 3_000;
 /** How much faster the simulated time may run than a stopwatch. */
 const RATE = 1e-3;
 /** What timers are late by. */
@@ -160,8 +162,11 @@ function itemsOf({ id }: Holding) {
 /** The function of a call has ended. @returns what is to be called when the call has. */
 export function afterWork(stage: Stage, holding: Holding): () => void {
   const leaseMs = holding.lock.expires.getTime() - stage.epoch - stage.now();
-  return endsWithin(stage, holding, Math.max(leaseMs, stage.releaseWithinMs) + stage.releaseWithinMs);
+  return endsWithin(stage, holding, Math.max(leaseMs, stage.releaseWithinMs) + mostOfRelease(stage));
 }
+
+/** To pass the lease on may take a look and a new uuid, before it turns out that it has to be released. */
+const mostOfRelease = ({ releaseWithinMs }: Stage): number => LOOK_MS + 2.5 * releaseWithinMs;
 
 /** A section is over. @returns what is to be called when its caller has the answer. */
 function endsWithin({ judge, now }: Stage, holding: Holding, mostMs: number): () => void {
@@ -178,7 +183,7 @@ function endsWithin({ judge, now }: Stage, holding: Holding, mostMs: number): ()
 /** Gives the lock back. */
 export async function release(stage: Stage, step: Step, holding: Holding): Promise<void> {
   stage.judge.gaveBack(holding);
-  const hasEnded = endsWithin(stage, holding, stage.releaseWithinMs);
+  const hasEnded = endsWithin(stage, holding, mostOfRelease(stage));
   const { error } = await outcomeOf(holding.lock.unlock());
   hasEnded();
   checkRelease(stage, step, holding, error);

@@ -163,30 +163,23 @@ export const KIND_DEFECTS: Defects = {
   "what is left of several permits is kept when one is lost": {
     takesOut: ["protocol#semaphores: Several permits"],
     "holding/exit.ts": {
-      "mayBeOurs || this.#lease.row.others !== undefined": "mayBeOurs",
+      'reason === "closed" || this.#lease.row.others !== undefined': 'reason === "closed"',
     },
     test: "behaviour/semaphores/several",
   },
-  "unlock() waits for whatever is in flight": {
-    takesOut: ["protocol#releasing 4"],
-    "holding/handle.ts": {
-      "answeredWithin(this.#session.clock, withinMs, this.#end(this.#lease, this))": "this.#end(this.#lease, this)",
-    },
+  "a release waits for a renewal in flight to the end of that attempt": {
+    takesOut: ["protocol#releasing 1"],
+    "holding/term.ts": { "() => cut.abort()": "() => undefined" },
     test: "behaviour/holding/unlock-in-time",
   },
-  "unlock() that has waited long enough hides the loss": {
-    takesOut: ["protocol#releasing 4", "locks#losing-a-lock: The end of the await using block"],
-    "holding/handle.ts": {
-      "this.#events.tellEnd(); } if (lost !== undefined) throw retraced(lost);": "this.#events.tellEnd(); }",
-    },
+  "the time of a release counts from the end of the renewal in flight": {
+    takesOut: ["protocol#releasing 4"],
+    "holding/exit.ts": { "this.#releaseUntil(from)": "this.#releaseUntil()" },
     test: "behaviour/holding/unlock-in-time",
   },
   "a section that has outlasted maxHoldMs is released by one attempt": {
     takesOut: ["protocol#releasing 4"],
-    "holding/exit.ts": {
-      "await this.#vacate(until()); throw lost;":
-        'await this.#vacate(reason === "max-hold" ? undefined : until()); throw lost;',
-    },
+    "holding/exit.ts": { 'if (reason === "expired")': 'if (["expired", "max-hold"].includes(reason))' },
     test: "behaviour/holding/unlock-in-time",
   },
   "a resume forgets the hold of the lock": {
