@@ -97,14 +97,19 @@ export class Wait<For extends Asker = Asker> {
    */
   async again(): Promise<void> {
     this.#times += 1;
-    if (this.#times > AT_ONCE)
-      await this.#session.clock.sleep(pauseMs(this.#session, this.#times - AT_ONCE), this.endSignal);
+    if (this.#times > AT_ONCE) await this.#sleep(pauseMs(this.#session, this.#times - AT_ONCE));
   }
 
   /** Pauses for a reason of its own, so that {@link again} begins anew. @throws what ended the wait. */
   async pause(ms: number): Promise<void> {
-    await this.#session.clock.sleep(ms, this.endSignal);
+    await this.#sleep(ms);
     this.#times = 0;
+  }
+
+  /** Sleeps within the bounds of its call. */
+  #sleep(ms: number): Promise<void> {
+    const { clock } = this.#session;
+    return clock.sleep(Math.max(0, Math.min(ms, this.until() - clock.atMost())), this.endSignal);
   }
 
   /**

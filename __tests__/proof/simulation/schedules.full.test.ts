@@ -137,6 +137,7 @@ const KEPT = [
   "630000021/702", // new data that are refused while a renewal waits for them and the lock is unlocked
   "910000017/663", // a look for a copy in flight that stands in line behind calls whose requests hang
   "980000006/637", // a row that was unlocked by force while a renewal in flight has its release wait
+  "990002010/481", // a try whose lease is lost as it is secured, just before its time is over
   "800000024/106", // a place that its callers leave while its look is under way admits nobody behind them
 ];
 

@@ -100,6 +100,11 @@ export const NETWORK_DEFECTS: Defects = {
     "taking/wait.ts": { "if (this.#times > AT_ONCE)": "if (this.#times > 50)" },
     test: "behaviour/network/request-loops",
   },
+  "a try sleeps beyond its time before it asks again": {
+    takesOut: ["protocol#requests-of-one-process: No request is repeated"],
+    "taking/wait.ts": { "Math.max(0, Math.min(ms, this.until() - clock.atMost()))": "ms" },
+    test: "taking/wait",
+  },
   "a clock that never knows the time is asked for ever": {
     takesOut: ["trap 31", "protocol#time-first: If a clock of your own"],
     "taking/known-time.ts": { "clock.wall() !== undefined && reads < MOST_READS": "reads < 9" },
