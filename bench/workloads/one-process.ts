@@ -6,7 +6,7 @@ import { Team, type Worker } from "../worker-process.js";
 const LEASE_MS = 3_000;
 const TASKS = 32;
 const EACH = 5;
-/** Sections of each task where the library's own CPU time is measured: enough for the engine to have compiled all of it. */
+/** Sections of each task where CPU time is measured: so many that Node has compiled what the next as many run. */
 const LONG_EACH = 160;
 const LONG_ROUNDS = 5;
 
