@@ -55,6 +55,20 @@ test("whichever permit is free first goes to whoever asked first", async () => {
   expect(order).toEqual([1, 2, 3]);
 });
 
+test("a permit does not go on to a caller that knows of fewer, who would have one too many", async () => {
+  const host = new MemoryHost(new ManualTime());
+  const [many, few] = [host.semaphore(NAME, { permits: 3 }), host.semaphore(NAME, { permits: 2 })];
+  const held = [await many.lock(), await many.lock(), await many.lock()];
+  const permits = new Map(held.map((lock) => [lock.permit, lock]));
+  const call = few.lock();
+  const waiting = watch(call);
+  await permits.get(2)?.unlock();
+  await turn();
+  expect(waiting.settled).toBe(false);
+  await permits.get(1)?.unlock();
+  expect((await call).permit).toBe(1);
+});
+
 test("who was served is not served again: what it has asked for meanwhile goes to the next of its process", async () => {
   const { time, one, other } = twoHosts();
   const elsewhere = await other.semaphore(NAME, { permits: 2 }).lock();

@@ -1,7 +1,7 @@
 import { LockLostError, LockStoreError } from "../../../lib/errors.js";
 import { type Holding, Violation } from "./invariants.js";
 import type { Due, Step } from "./schedule.js";
-import { afterWork, checkFailure, checkRelease, hold, outcomeOf, type Stage, section } from "./section.js";
+import { afterWork, checkFailure, checkRelease, endsInTime, hold, outcomeOf, type Stage, section } from "./section.js";
 
 /** How soon a caller asks again for a tick that is held, or whose run has failed. */
 const ASK_AGAIN_MS = 100;
@@ -27,7 +27,12 @@ async function ask(stage: Stage, step: Step, { maxAttempts, nextAfterMs }: Due, 
   const asked = { asking, handOverMs, askedAt: stage.now() };
   if (handOverMs !== undefined) judge.handOver.takesTurns(stage.process, asking.key);
   const wasCalm = stage.calm();
-  const ended = judge.calls(stage.process, [asking.key]);
+  const called = judge.calls(stage.process, [asking.key]);
+  const inTime = endsInTime(stage, step, 0);
+  const ended: typeof called = (missed) => {
+    called(missed);
+    inTime();
+  };
   const failure = new RunError("the run failed");
   const tick = step.tick + Math.floor(stage.now() / nextAfterMs);
   let begun: { readonly holding: Holding; readonly tick: number; readonly attempt: number } | undefined;

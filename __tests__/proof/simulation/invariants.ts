@@ -68,7 +68,7 @@ export type Invariant =
   | "a result is as young as asked for"
   | "an election keeps its word"
   | "a step after the work ends"
-  | "a try has a bound"
+  | "a call ends in time"
   | "a drain lasts"
   | "a close ends in time"
   | "every promise settles"
@@ -237,14 +237,14 @@ export class Judge extends Watcher {
 
   /** Whether nobody who asks for this lock may get it now. @param weight how many permits. */
   isHeld(asking: Asking, weight = 1): boolean {
-    const { kind, key, name } = asking;
+    const { kind, key, name, permits = this.#permits } = asking;
     const all = [...this.holdings].filter((holding) => holding.name === key);
     const handedOff = this.handOffs.waiting(asking);
     switch (kind) {
       case "mutex":
         return all.length > 0 || handedOff > 0 || this.#staysTaken(lockAt(name));
       case "permit":
-        return this.#areTaken(this.#permits - (weight - 1) - weightOf(all) - handedOff, name);
+        return this.#areTaken(permits - (weight - 1) - weightOf(all) - handedOff, name);
       case "exclusive":
         return all.length > 0 || this.#staysTaken(writerAt(name)) || this.#readersStay(name);
       case "shared":

@@ -16,7 +16,9 @@ export interface Asking {
   readonly name: string;
   /** Tells locks apart: those of different kinds have nothing to do with one another, whatever their names. */
   readonly key: string;
-  /** How many permits it asks for. Default 1. */
+  /** How many permits there are, as far as it knows. Default: as many as anybody knows of. */
+  readonly permits?: number | undefined;
+  /** How many of them it asks for. Default 1. */
   readonly weight?: number;
 }
 

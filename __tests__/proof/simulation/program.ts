@@ -11,6 +11,7 @@ import {
   afterWork,
   checkFailure,
   checkRelease,
+  endsInTime,
   hold,
   section as inSection,
   missedOf,
@@ -26,10 +27,6 @@ const PERIODIC = 2;
 
 /** Longer than any lease in a schedule. */
 const NO_LEASE_MS = 60_000;
-
-/** For how long a call that does not wait is tried, and how much longer its last pause may take. */
-const TRIED_FOR_MS = 10_000;
-const GRACE_MS = 1_000;
 
 class SectionError extends Error {}
 
@@ -60,7 +57,7 @@ async function playOnce(stage: Stage, step: Step): Promise<void> {
 const nameIn = ({ kind, name }: Step): number => (kind === "every" ? PERIODIC : name);
 
 async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void> {
-  const asking = stage.askingFor(step.of, nameIn(step));
+  const asking = { ...stage.askingFor(step.of, nameIn(step)), permits: step.permits };
   const lockable = stage.lockable(asking);
   const wasCalm = stage.calm();
   const waits = ["lock", "run", "handOff", "flight"].includes(step.kind);
@@ -87,8 +84,7 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
   };
   const left =
     isInLine && step.waitMs > 0 ? stage.judge.line.begins(stage.process, asking.key, waiting) : () => undefined;
-  const isTry = step.kind === "tryLock" || (waits && step.waitMs === 0);
-  const inTime = isTry ? endsInTime(stage, step) : () => undefined;
+  const inTime = waits ? endsInTime(stage, step, step.waitMs, signal) : triesInTime(stage, step);
   const ended: typeof called = (missed) => {
     settled();
     left();
@@ -122,22 +118,9 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
   else await release(stage, step, holding);
 }
 
-/**
- * Watches the time of a try. Two timers, one after the other: after a suspension the first rings at once, and the call's own with it.
- * @returns what is to be called when it has ended, which throws if that was too late.
- */
-function endsInTime({ process }: Stage, { kind }: Step): () => void {
-  let isLate = false;
-  let cancel = process.timersOfClock.alarm(TRIED_FOR_MS + GRACE_MS / 2, () => {
-    cancel = process.timersOfClock.alarm(GRACE_MS / 2, () => {
-      isLate = true;
-    });
-  });
-  return () => {
-    cancel();
-    if (isLate) throw new Violation("a try has a bound", `${kind} took longer than ${TRIED_FOR_MS + GRACE_MS} ms`);
-  };
-}
+/** To take a lock away by force is no call for it. */
+const triesInTime = (stage: Stage, step: Step) =>
+  step.kind === "force" ? () => undefined : endsInTime(stage, step, 0);
 
 /** What a section was asked for with, and what is to be called when the question is settled. */
 interface Running {

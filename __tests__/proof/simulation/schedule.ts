@@ -40,7 +40,9 @@ export interface Step {
   readonly withinMs: number;
   readonly deliveries: readonly Delivery[];
   readonly attacks: readonly Attack[];
-  /** How many permits it asks for at once. Default 1. */
+  /** How many permits its semaphore has, as far as it knows. Default: as many as the schedule says. */
+  readonly permits?: number;
+  /** How many of them it asks for at once. Default 1. */
   readonly weight?: number;
   /** Which of the locks. */
   readonly name: number;
@@ -139,7 +141,7 @@ export interface Schedule {
   readonly crowd: number | undefined;
   /** Of which kinds the locks are. */
   readonly mix: "mutexes" | "permits" | "sides" | "all";
-  /** How many permits a semaphore has. */
+  /** How many permits a semaphore has: for some programs fewer. */
   readonly permits: number;
   /** What pauses and holds are divided by: the more, the more of them meet. */
   readonly hurry: number;

@@ -47,6 +47,7 @@ const EXPECTED = [
   "losses: forced",
   "sets taken",
   "locks of several permits taken",
+  "permits taken by somebody who knows of fewer",
   "writeAll: refused",
   "waits against one busy host",
   "ambiguous writes: writeAll",

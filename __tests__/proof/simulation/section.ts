@@ -84,12 +84,16 @@ export function hold(stage: Stage, lock: SimLock, asked: Asked, resumed?: HandOf
     disturbed: false,
     calm: stage.calm(),
   };
-  const { weight = 1 } = asked.asking;
+  const { weight = 1, permits = Number.POSITIVE_INFINITY } = asked.asking;
   if ((lock.permits?.length ?? 1) !== weight)
     throw new Violation(
       "a set is all or nothing",
       `${lock.uuid} has the permits ${lock.permits}, and was to have ${weight}`,
     );
+  const foreign = [...(lock.permits ?? []), lock.permit ?? 0].find((permit) => permit >= permits);
+  if (foreign !== undefined)
+    throw new Violation("no more than there are permits", `${lock.uuid} has permit ${foreign} of ${permits}`);
+  if (permits < stage.schedule.permits) coverage.count("permits taken by somebody who knows of fewer");
   if (weight > 1)
     coverage.count(resumed === undefined ? "locks of several permits taken" : "locks of several permits resumed");
   const { signal } = lock;
@@ -237,14 +241,62 @@ export interface Failure {
   readonly wasCalm: boolean;
 }
 
+/** For how long a call that does not wait is tried. */
+const TRIED_FOR_MS = 10_000;
+
+/** What timers and a cancelled attempt may add to that. */
+const GRACE_MS = 100;
+
+/**
+ * Watches how long a call takes until it has its lock, or has ended without.
+ * @param waitMs how long it waits: 0 is a try.
+ * @returns what is to be called at its end.
+ */
+export function endsInTime(
+  { process, judge }: Stage,
+  { kind }: Step,
+  waitMs: number,
+  signal?: AbortSignal,
+): () => void {
+  const mostMs = waitMs === 0 ? TRIED_FOR_MS : waitMs;
+  const cancels: (() => void)[] = [];
+  let late: string | undefined;
+  const start = (ms: number, what: string): void => {
+    if (ms === Number.POSITIVE_INFINITY) return;
+    // Two timers, one after the other: after a suspension the first rings at once, and the call's own with it.
+    const first = process.timersOfClock.alarm(ms + GRACE_MS / 2, () => {
+      const second = process.timersOfClock.alarm(GRACE_MS / 2, () => {
+        late ??= `${kind} took more than ${ms + GRACE_MS} ms ${what}`;
+      });
+      cancels.push(second);
+    });
+    cancels.push(first);
+  };
+  const aborted = (): void => start(0, "after its signal");
+  start(mostMs, waitMs === 0 ? "as a try" : `and waits for ${waitMs}`);
+  signal?.addEventListener("abort", aborted);
+  return () => {
+    signal?.removeEventListener("abort", aborted);
+    for (const cancel of cancels) cancel();
+    judge.blame("a call ends in time", late);
+  };
+}
+
 /** A call for a lock has failed. */
 export function checkFailure(stage: Stage, step: Step, failure: Failure): void {
-  if (failure.error instanceof LockTimeoutError && step.waitMs !== Number.POSITIVE_INFINITY) {
+  const isTimeout = failure.error instanceof LockTimeoutError;
+  if (isTimeout && step.waitMs !== Number.POSITIVE_INFINITY) {
     stage.coverage.count("waits that timed out");
+  } else if (isTimeout && asksForMoreThanOthersKnow(stage, step)) {
+    stage.coverage.count("waits for more permits than others know of");
   } else if (!endsAsDocumented(stage, "calls", failure)) {
     throw new Violation("a call ends as documented", `${step.kind} threw ${show(failure.error)}`);
   }
 }
+
+/** A fair call for all permits ends at once where others know of fewer. */
+const asksForMoreThanOthersKnow = ({ schedule }: Stage, { of, weight = 1 }: Step): boolean =>
+  of === "permit" && weight > 1 && weight === schedule.permits;
 
 /** Whether any call may fail so: then it is counted among those of its sort. */
 export function endsAsDocumented(stage: Stage, calls: string, { error, signal, wasCalm }: Failure): boolean {

@@ -7,6 +7,7 @@ import {
   checkFailure,
   checkRelease,
   ended,
+  endsInTime,
   hold,
   missedOf,
   outcomeOf,
@@ -25,6 +26,7 @@ export async function takeSet(stage: Stage, step: Step, signal: AbortSignal): Pr
   const unwanted = patient ? stage.wants(askings) : () => undefined;
   const answered = judge.handOver.wantsSet(process);
   const called = judge.calls(process, names);
+  const inTime = endsInTime(stage, step, step.waitMs, signal);
   let set: SimSet;
   try {
     set = await stage.lockAll(names, { signal, waitMs: step.waitMs, holdAtLeastMs: step.holdAtLeastMs });
@@ -36,6 +38,7 @@ export async function takeSet(stage: Stage, step: Step, signal: AbortSignal): Pr
   } finally {
     unwanted();
     answered();
+    inTime();
   }
   const missing = names.filter((name) => !set.locks.has(name));
   if (missing.length > 0) throw new Violation("a set is all or nothing", `there is no lock of ${missing}`);

@@ -161,10 +161,15 @@ export class SimulatedHost {
     const { ttlMs, takeover, maxHoldMs, fencing, handOverMs, releaseWithinMs, fair, poll } = this.#plan;
     const options = { ttlMs, takeover, maxHoldMs, releaseWithinMs, ...(poll && { poll }) };
     const isFair = ({ name }: Asking): boolean => fair || name === FAIR_NAME;
-    const optionsFor = (asking: Asking) => ({ ...options, handOverMs, fair: isFair(asking), permits });
+    const optionsFor = (asking: Asking) => ({
+      ...options,
+      handOverMs,
+      fair: isFair(asking),
+      permits: asking.permits ?? permits,
+    });
     const lockables = new Map<string, SimLockable>();
     const lockable = (asking: Asking, fenced = fencing): SimLockable =>
-      entryOf(lockables, `${asking.kind}, ${fenced}: ${asking.key}`, () =>
+      entryOf(lockables, `${asking.kind}, ${fenced}: ${asking.permits} ${asking.key}`, () =>
         lockableOf(host, asking, { ...optionsFor(asking), fencing: fenced }),
       );
     return {

@@ -8,18 +8,21 @@ export function stepIn(schedule: Schedule, step: Step): Step {
   const of = kindIn(schedule, step);
   const due = dueIn(schedule, step, of);
   const kind = due && step.kind !== "every" ? "once" : actIn(schedule, step, of);
+  const permits = permitsIn(schedule, step, of);
   const isBeside = of === "shared" || of === "permit" || kind === "flight" || due !== undefined;
   return {
     ...step,
     ...(due && { due, times: step.times + 2, tick: kind === "every" ? step.tick : 1 + Math.floor(step.tick / 4) }),
     of,
     kind,
-    weight: weightIn(schedule, step, of),
+    permits,
+    weight: Math.min(permits, weightIn(schedule, step, of)),
     beside: isBeside ? step.beside : 0,
     // A server whose clock is wrong may call a result young that is not.
     withinMs: kind === "flight" && (step.careless || schedule.network.wrongDates !== undefined) ? 0 : step.withinMs,
     name: crowd ?? nameIn(schedule, step),
     set: setIn(schedule, step),
+    waitMs: waitIn(schedule, step),
     pauseMs: pauseIn(schedule, step) / hurry,
     holdMs: step.holdMs / hurry,
   };
@@ -62,6 +65,12 @@ function weightIn({ seed, permits }: Schedule, { tick }: Step, of: Kind): number
   return of === "permit" && seed % 2 === 1 ? Math.min(permits, Math.max(1, tick - 1)) : 1;
 }
 
+/** In half of the schedules some programs, of the same process as well, know of one permit less. */
+function permitsIn({ seed, permits }: Schedule, { tick, holdMs }: Step, of: Kind): number {
+  if (of !== "permit" || permits === 1 || seededRandom(seed, "fewer permits")() >= 0.5) return permits;
+  return permits - ((tick + holdMs) % 2);
+}
+
 /** For how long a tick is the one that everybody asks for. */
 const NEXT_TICK_AFTER_MS = 2_500;
 
@@ -85,6 +94,11 @@ function kindIn({ mix }: Schedule, { kind, of, side }: Step): Kind {
   if (mix === "mutexes" || kind === "once" || kind === "every" || kind === "set") return "mutex";
   if (mix === "permits") return "permit";
   return mix === "sides" ? side : of;
+}
+
+/** In every fifth schedule sets that wait for a while only try. */
+function waitIn({ seed }: Schedule, { kind, waitMs }: Step): number {
+  return kind === "set" && seed % 5 === 0 && waitMs !== Number.POSITIVE_INFINITY ? 0 : waitMs;
 }
 
 /** In an hour a clock that is trusted would drift out of its skew. */

@@ -153,6 +153,11 @@ export const KIND_DEFECTS: Defects = {
     "holding/resume.ts": { "removeWhenTheyArrive(session, maybe, remainingHold(session, handed[0]));": "" },
     test: "behaviour/hand-off/hand-off",
   },
+  "a lease passes to a caller that knows of fewer permits": {
+    takesOut: ["semaphores#what-is-promised: At most permits"],
+    "queues/fits.ts": { "(permitOf(at.sort) ?? 0) >= permits": "(permitOf(at.sort) ?? 0) >= 1_000" },
+    test: "behaviour/semaphores/hand-over",
+  },
   "a lock of several permits goes on without one of them": {
     takesOut: ["protocol#semaphores: Several permits", "semaphores#what-is-promised: A lock of several permits"],
     "taking/row-writes.ts": {
