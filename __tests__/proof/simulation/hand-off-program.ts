@@ -34,7 +34,8 @@ export async function handOff(stage: Stage, step: Step, holding: Holding): Promi
     if (error instanceof LockLostError) {
       checkLoss(stage, holding, error);
       coverage.count("hand-offs that told of a loss");
-    } else if (error instanceof LockStoreError && !holding.calm) {
+    } else if (error instanceof LockStoreError && (!holding.calm || !holding.autoRenew)) {
+      // Too little may be left of a lease that is not renewed by itself.
       coverage.count("hand-offs that the store failed");
     } else {
       throw new Violation("a call ends as documented", `handOff threw ${show(error)}`);

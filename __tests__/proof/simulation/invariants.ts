@@ -99,6 +99,8 @@ export interface Holding {
   readonly joinMs: number;
   /** Whether its lock is fair. */
   readonly isFair: boolean;
+  /** Whether its lock is renewed by itself. */
+  readonly autoRenew: boolean;
   readonly uuid: string;
   /** Of this section: several may have one uuid. */
   readonly id: string;
@@ -146,6 +148,9 @@ const RECOGNISED_WITHIN_MS = 500;
 /** The same of several rows at once: they may all have to be read back, and one of the reads may hang until it is given up. */
 const ALL_RECOGNISED_WITHIN_MS = 3_500;
 
+/** How many looks at a fair queue somebody else has to answer, one after the other, before their emptiness is believed. */
+const BELIEVED_STRANGE_QUERIES = 4;
+
 /** A clock that runs fast by what the protocol allows, and a bit. */
 const SLOWEST = 1 - 1e-3;
 
@@ -180,11 +185,14 @@ export class Judge extends Watcher {
   readonly #shown = new Map<string, { readonly process: Process; readonly since: number }>();
   /** Processes that have heard from somebody else that nothing is there, before the table has answered them. */
   readonly misled = new WeakSet<Process>();
+  readonly #strangeQueries = new WeakMap<Process, number>();
   /** The claims that were sent with others. */
   readonly #together = new Set<string>();
-  /** Processes with few slots for their requests, and the requests that wait for one. */
+  /** The requests of each process that wait for a slot: also where it has many, throttling leaves it few. */
   readonly #inLine = new WeakMap<Process, ReadonlySet<unknown>>();
-  readonly phantoms = new Phantoms(this.scene, this.#inLine);
+  /** Processes that never have more than a few slots. */
+  readonly #narrow = new WeakSet<Process>();
+  readonly phantoms = new Phantoms(this.scene, this.#narrow);
   readonly ownClaims = new OwnClaimJudge();
   readonly line = new LineJudge(this.scene);
   readonly handOver = new HandOverJudge(this.scene);
@@ -285,6 +293,12 @@ export class Judge extends Watcher {
     return process !== undefined && !process.isGone && !this.ended.has(uuid ?? "");
   }
 
+  /** Somebody else has told a process that nothing is there, before it knew the table. */
+  misleads(process: Process, { kind }: Message): void {
+    this.misled.add(process);
+    if (kind === "query") this.#strangeQueries.set(process, 1 + (this.#strangeQueries.get(process) ?? 0));
+  }
+
   /** A call for locks begins; the answer is called when it has ended. */
   calls(process: Process, names: readonly string[]): (missed?: Missed) => void {
     const ended = this.ownClaims.begins(process, names);
@@ -303,7 +317,10 @@ export class Judge extends Watcher {
     check("others get their turn", this.#joins.took(holding));
     const { kind } = holding.asking;
     const queue = this.#queues[kind === "mutex" || kind === "permit" ? kind : "sides"];
-    check("first come, first served", queue.took(holding));
+    const overtakes = queue.took(holding);
+    // Who does not know the table yet goes by the last of so many looks that somebody else has answered.
+    const mayOvertake = (this.#strangeQueries.get(holding.process) ?? 0) >= BELIEVED_STRANGE_QUERIES;
+    if (!mayOvertake) check("first come, first served", overtakes);
     check("first come, first served", this.line.took(holding.process, holding.name, holding.askedAt));
     this.holdings.add(holding);
     if (this.#wantedFirst.delete(holding.uuid)) this.toldWanted(holding.uuid);
@@ -419,7 +436,7 @@ export class Judge extends Watcher {
 
   #expiredThoughWell(uuid: string): void {
     const holding = [...this.holdings].find((one) => one.uuid === uuid);
-    if (holding === undefined || holding.disturbed || this.#inLine.has(holding.process)) return;
+    if (holding === undefined || holding.disturbed || !holding.autoRenew || this.#narrow.has(holding.process)) return;
     this.blame("a lock is not lost without a cause", `${uuid} has expired although the table was well again`);
   }
 
@@ -562,9 +579,10 @@ export class Judge extends Watcher {
     check("a guard commits for its holder alone", this.#guards.committed(writes, change?.before, isGone));
   }
 
-  /** A process has only a few slots for its requests. */
-  standsInLine(process: Process, waiting: ReadonlySet<unknown>): void {
+  /** @param waiting the requests of a process that wait for a slot. @param isNarrow whether it never has more than a few. */
+  standsInLine(process: Process, waiting: ReadonlySet<unknown>, isNarrow: boolean): void {
     this.#inLine.set(process, waiting);
+    if (isNarrow) this.#narrow.add(process);
   }
 
   /** Whether a process cannot act on what it was shown: it sleeps, or a request of its own waits for a slot. */

@@ -132,7 +132,7 @@ export interface NetworkEvents {
    */
   learned(sender: Sender, request: Departure, aheadMs: number): void;
   /** A sender that the table has not answered yet hears from somebody else that nothing is there. */
-  misled(sender: Sender): void;
+  misled(sender: Sender, message: Message): void;
   /** The same as `heard` of an error that the table answered with: that copy is not under way any more. */
   turnedDown(message: Message): void;
 }
@@ -234,7 +234,7 @@ export class Network extends Watcher {
             close();
             // Who hears somebody else's "nothing is there" before the table has answered goes by that; nothing was written.
             const isWrite = message.kind !== "read" && message.kind !== "query";
-            if (!isWrite && reply.isStrange === true) this.#events.misled(sender);
+            if (!isWrite && reply.isStrange === true) this.#events.misled(sender, message);
             if (!isWrite || reply.isStrange !== true) this.#hear(sender, message, reply.answer);
             resolve(number > 1 ? retried(reply.answer) : reply.answer);
           } else if (reply.again && this.#plan.clientRetries && number < CLIENT_ATTEMPTS) {

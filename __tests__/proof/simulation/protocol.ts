@@ -26,7 +26,7 @@ import type { Clock } from "../../../lib/time/clock.js";
 /** A lock, as far as the simulation uses it. */
 export type SimLock = Pick<
   Lock,
-  "uuid" | "expires" | "held" | "signal" | "transactWrite" | "unlock" | "replaceData"
+  "uuid" | "expires" | "held" | "signal" | "transactWrite" | "unlock" | "replaceData" | "extend"
 > & {
   readonly fencingToken?: bigint;
   readonly tick?: number | undefined;

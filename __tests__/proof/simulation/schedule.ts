@@ -55,6 +55,8 @@ export interface Step {
   readonly holdMs: number;
   /** For how long the lock stays taken at least, however short the section. */
   readonly holdAtLeastMs: number;
+  /** Whether its section extends the lease, now and then. Default: it does not. */
+  readonly extends?: boolean;
   /** Whether its row carries data: then its lease is not passed on. */
   readonly withData: boolean;
   /** Which tick, for `once`; how long a period is, in seconds, for `every`. */
@@ -95,6 +97,8 @@ export interface HostPlan {
   readonly ttlMs: number;
   readonly takeover: "expired" | "unchanged";
   readonly maxHoldMs: number;
+  /** Whether locks are renewed by themselves. Default: they are. */
+  readonly autoRenew?: boolean;
   readonly fencing: boolean;
   readonly handOverMs: number;
   readonly releaseWithinMs: number;

@@ -42,6 +42,8 @@ const EXPECTED = [
   "elections resigned by a candidate",
   "terms that failed",
   "results shared",
+  "leases extended",
+  "leases extended that are not renewed by themselves",
   "locks held past their section",
   "locks taken away by force",
   "losses: forced",
@@ -134,6 +136,7 @@ const KEPT = [
   "680000033/884", // two permits with a hold, of which one is given up
   "690000001/516", // a look for results that shows who has the row
   "690000021/915", // a mark whose writer hears of it when it has taken the row
+  "775000005/234", // a queue whose looks somebody else has answered, four times, before the table has
   "800000039/774", // a token that is no use to a process whose first answer is somebody else's
   "630000021/702", // new data that are refused while a renewal waits for them and the lock is unlocked
   "910000017/663", // a look for a copy in flight that stands in line behind calls whose requests hang

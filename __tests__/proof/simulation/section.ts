@@ -30,6 +30,8 @@ export interface Stage extends Surroundings {
   readonly askingFor: (kind: Kind, name: number) => Asking;
   /** Whether its mutexes are fenced. */
   readonly fencing: boolean;
+  /** Whether its locks are renewed by themselves. */
+  readonly autoRenew: boolean;
   readonly lockAll: (names: readonly string[], options: LockOptions) => Promise<SimSet>;
   /** For how long a lease of this lock may be passed on without a look; undefined where none is passed on. */
   readonly handOverMs: (asking: Asking) => number | undefined;
@@ -72,6 +74,7 @@ export function hold(stage: Stage, lock: SimLock, asked: Asked, resumed?: HandOf
     name: asked.asking.key,
     joinMs: stage.joinMs,
     isFair: stage.isFair(asked.asking),
+    autoRenew: stage.autoRenew,
     id: judge.idOf(lock.uuid),
     owner,
     takenAt: stage.now(),
@@ -129,6 +132,7 @@ export async function section(stage: Stage, step: Step, holding: Holding): Promi
     });
   };
   if (step.withData) process.after(step.holdMs / 4, () => replaceData(stage, step, lock));
+  if (step.extends) for (const share of [0.3, 0.6, 0.9]) process.after(step.holdMs * share, () => extend(stage, lock));
   if (step.guarded) for (const share of [0.5, 1]) process.after(step.holdMs * share, write);
   await ended(stage, step, lock.signal);
   judge.looksWhetherWanted(holding, step.kind === "set" ? HAND_OVER_OF_SETS_MS : holding.joinMs);
@@ -141,6 +145,29 @@ function replaceData({ coverage, judge }: Stage, { holdMs }: Step, lock: SimLock
     (error: unknown) => {
       if (error instanceof LockError) coverage.count(`data not replaced: ${error.code}`);
       else judge.blame("a call ends as documented", `replaceData threw ${show(error)}`);
+    },
+  );
+}
+
+/** A lease that is extended ends no earlier than before, and the call when it would have ended. */
+function extend(stage: Stage, lock: SimLock): void {
+  const { coverage, judge } = stage;
+  const before = lock.expires;
+  const wasCalm = stage.calm();
+  const ms = Math.max(0, leaseMs(stage, lock));
+  const inTime = within(stage, ms, `extend() of a lease of ${ms} ms`);
+  lock.extend().then(
+    () => {
+      inTime();
+      coverage.count(`leases extended${stage.autoRenew ? "" : " that are not renewed by themselves"}`);
+      if (lock.expires < before)
+        judge.blame("expires never moves back", `${lock.uuid} was extended to ${lock.expires}`);
+    },
+    (error: unknown) => {
+      inTime();
+      const isOver = error instanceof LockLostError || (error instanceof LockError && error.code === "LOCK_RELEASED");
+      if (isOver || (error instanceof LockStoreError && !wasCalm)) coverage.count(`leases not extended: ${error.code}`);
+      else judge.blame("a call ends as documented", `extend threw ${show(error)}`);
     },
   );
 }
@@ -163,10 +190,16 @@ function itemsOf({ id }: Holding) {
   return [{ Put: { TableName: "results", Item: { id: { S: id } } } }];
 }
 
+/** How long its lease lasts, by the table's time: its holder may not count on all of it. */
+const leaseMs = ({ epoch, now }: Stage, { expires }: SimLock): number => expires.getTime() - epoch - now();
+
 /** The function of a call has ended. @returns what is to be called when the call has. */
 export function afterWork(stage: Stage, holding: Holding): () => void {
-  const leaseMs = holding.lock.expires.getTime() - stage.epoch - stage.now();
-  return endsWithin(stage, holding, Math.max(leaseMs, stage.releaseWithinMs) + mostOfRelease(stage));
+  return endsWithin(
+    stage,
+    holding,
+    Math.max(leaseMs(stage, holding.lock), stage.releaseWithinMs) + mostOfRelease(stage),
+  );
 }
 
 /** To pass the lease on may take a look and a new uuid, before it turns out that it has to be released. */
@@ -222,10 +255,14 @@ export function checkLoss(stage: Stage, holding: Holding, error: LockLostError, 
     const drainEnds = stage.drainEnds();
     if (drainEnds === undefined) throw new Violation("a lock is not lost without a cause", `${uuid}: ${error.message}`);
     if (stage.now() < drainEnds) throw new Violation("a drain lasts", `${uuid} was revoked before ${drainEnds}`);
-  } else if (holding.calm && error.reason !== "max-hold" && error.reason !== "forced") {
+  } else if (holding.calm && !mayEnd(holding, error)) {
     throw new Violation("a lock is not lost without a cause", `${uuid}: ${error.message}`);
   }
 }
+
+/** Whether a lock may be lost so though all is well. */
+const mayEnd = ({ autoRenew }: Holding, { reason }: LockLostError): boolean =>
+  reason === "max-hold" || reason === "forced" || (reason === "expired" && !autoRenew);
 
 /** Whom a call that timed out names; undefined where it failed otherwise. */
 export function missedOf(error: unknown): Missed | undefined {
@@ -252,33 +289,32 @@ const GRACE_MS = 100;
  * @param waitMs how long it waits: 0 is a try.
  * @returns what is to be called at its end.
  */
-export function endsInTime(
-  { process, judge }: Stage,
-  { kind }: Step,
-  waitMs: number,
-  signal?: AbortSignal,
-): () => void {
-  const mostMs = waitMs === 0 ? TRIED_FOR_MS : waitMs;
-  const cancels: (() => void)[] = [];
-  let late: string | undefined;
-  const start = (ms: number, what: string): void => {
-    if (ms === Number.POSITIVE_INFINITY) return;
-    // Two timers, one after the other: after a suspension the first rings at once, and the call's own with it.
-    const first = process.timersOfClock.alarm(ms + GRACE_MS / 2, () => {
-      const second = process.timersOfClock.alarm(GRACE_MS / 2, () => {
-        late ??= `${kind} took more than ${ms + GRACE_MS} ms ${what}`;
-      });
-      cancels.push(second);
-    });
-    cancels.push(first);
-  };
-  const aborted = (): void => start(0, "after its signal");
-  start(mostMs, waitMs === 0 ? "as a try" : `and waits for ${waitMs}`);
+export function endsInTime(stage: Stage, { kind }: Step, waitMs: number, signal?: AbortSignal): () => void {
+  const ends = [within(stage, waitMs || TRIED_FOR_MS, `${kind} that waits for ${waitMs} ms`)];
+  const aborted = (): void => void ends.push(within(stage, 0, `${kind} that was aborted`));
   signal?.addEventListener("abort", aborted);
   return () => {
     signal?.removeEventListener("abort", aborted);
-    for (const cancel of cancels) cancel();
-    judge.blame("a call ends in time", late);
+    for (const end of ends) end();
+  };
+}
+
+/**
+ * Watches how long something takes. Two timers, one after the other: after a suspension the first rings at once, and what else
+ * was due with it.
+ * @returns what is to be called at its end.
+ */
+function within({ process, judge }: Stage, ms: number, what: string): () => void {
+  if (ms === Number.POSITIVE_INFINITY) return () => undefined;
+  let isLate = false;
+  let cancel = process.timersOfClock.alarm(ms + GRACE_MS / 2, () => {
+    cancel = process.timersOfClock.alarm(GRACE_MS / 2, () => {
+      isLate = true;
+    });
+  });
+  return () => {
+    cancel();
+    judge.blame("a call ends in time", isLate ? `${what} took more than ${ms + GRACE_MS} ms` : undefined);
   };
 }
 

@@ -128,7 +128,7 @@ export class SimulatedHost {
           count: (what) => coverage.count(what),
           unjust: (detail) => judge.blame("renewals leave first", `${owner}: ${detail}`),
         });
-        if (this.#plan.slots < MANY_SLOTS) judge.standsInLine(process, waiting);
+        judge.standsInLine(process, waiting, this.#plan.slots < MANY_SLOTS);
       },
     });
     const life: Life = { owner, process, host };
@@ -158,8 +158,18 @@ export class SimulatedHost {
     const { owner, process, host } = life;
     const { scheduler, wants } = this.#world;
     const { calmAtMs, permits } = this.#world.schedule;
-    const { ttlMs, takeover, maxHoldMs, fencing, handOverMs, releaseWithinMs, fair, poll } = this.#plan;
-    const options = { ttlMs, takeover, maxHoldMs, releaseWithinMs, ...(poll && { poll }) };
+    const {
+      ttlMs,
+      takeover,
+      maxHoldMs,
+      autoRenew = true,
+      fencing,
+      handOverMs,
+      releaseWithinMs,
+      fair,
+      poll,
+    } = this.#plan;
+    const options = { ttlMs, takeover, maxHoldMs, autoRenew, releaseWithinMs, ...(poll && { poll }) };
     const isFair = ({ name }: Asking): boolean => fair || name === FAIR_NAME;
     const optionsFor = (asking: Asking) => ({
       ...options,
@@ -178,6 +188,7 @@ export class SimulatedHost {
       owner,
       now: () => scheduler.now,
       fencing,
+      autoRenew,
       joinMs: handOverMs,
       servedWithinMs: this.#plan.servedWithinMs,
       isFair,

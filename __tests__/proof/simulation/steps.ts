@@ -15,6 +15,7 @@ export function stepIn(schedule: Schedule, step: Step): Step {
     ...(due && { due, times: step.times + 2, tick: kind === "every" ? step.tick : 1 + Math.floor(step.tick / 4) }),
     of,
     kind,
+    extends: step.holdMs % 3 === 0,
     permits,
     weight: Math.min(permits, weightIn(schedule, step, of)),
     beside: isBeside ? step.beside : 0,
@@ -69,6 +70,12 @@ function weightIn({ seed, permits }: Schedule, { tick }: Step, of: Kind): number
 function permitsIn({ seed, permits }: Schedule, { tick, holdMs }: Step, of: Kind): number {
   if (of !== "permit" || permits === 1 || seededRandom(seed, "fewer permits")() >= 0.5) return permits;
   return permits - ((tick + holdMs) % 2);
+}
+
+/** In a quarter of the schedules a host does not renew its locks, but for those that are extended. */
+export function renewsIn({ seed }: Schedule, host: number): boolean {
+  const random = seededRandom(seed, "renewed by hand");
+  return random() >= 0.25 || host !== Math.floor(random() * 4);
 }
 
 /** For how long a tick is the one that everybody asks for. */

@@ -19,7 +19,7 @@ import { type Attack, type Delivery, QUIET_HOST, type Schedule, type Step } from
 import { Scheduler } from "./scheduler.js";
 import type { HandedOn } from "./section.js";
 import { checkIdle, HUNG_MS, type Life, SimulatedHost, type Surroundings } from "./simulated-host.js";
-import { probeOf, stepIn } from "./steps.js";
+import { probeOf, renewsIn, stepIn } from "./steps.js";
 
 /** The table's clock at 0 of virtual time. */
 const EPOCH = Date.UTC(2026, 10, 20, 12) + 321;
@@ -134,7 +134,7 @@ class World {
       arrived: (arrival) => this.#arrived(arrival),
       heard: (sender, message, answer) => this.#judge.heard(sender, message, answer),
       learned: (sender, request, aheadMs) => this.#judge.time.learned(sender, request, aheadMs),
-      misled: ({ process }) => this.#judge.misled.add(process),
+      misled: ({ process }, message) => this.#judge.misleads(process, message),
       turnedDown: (message) => this.#judge.phantoms.turnedDown(message),
     });
     this.#surroundings = {
@@ -155,7 +155,7 @@ class World {
     };
     this.#hosts = schedule.hosts.map((plan, index) => {
       const programs = plan.programs.map((steps) => steps.map((step) => stepIn(schedule, step)));
-      return new SimulatedHost(this.#surroundings, index, { ...plan, programs });
+      return new SimulatedHost(this.#surroundings, index, { autoRenew: renewsIn(schedule, index), ...plan, programs });
     });
   }
 
