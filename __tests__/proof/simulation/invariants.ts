@@ -149,7 +149,7 @@ const RECOGNISED_WITHIN_MS = 500;
 const ALL_RECOGNISED_WITHIN_MS = 3_500;
 
 /** How many looks at a fair queue somebody else has to answer, one after the other, before their emptiness is believed. */
-const BELIEVED_STRANGE_QUERIES = 4;
+const BELIEVED_STRANGE_QUERIES = 5;
 
 /** A clock that runs fast by what the protocol allows, and a bit. */
 const SLOWEST = 1 - 1e-3;

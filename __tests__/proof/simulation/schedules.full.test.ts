@@ -136,7 +136,7 @@ const KEPT = [
   "680000033/884", // two permits with a hold, of which one is given up
   "690000001/516", // a look for results that shows who has the row
   "690000021/915", // a mark whose writer hears of it when it has taken the row
-  "775000005/234", // a queue whose looks somebody else has answered, four times, before the table has
+  "775000005/234", // a queue whose looks somebody else has answered, five times, before the table has
   "778000002/665", // a release whose look has waited for a slot
   "995001003/654", // a lease that is extended by a process that was suspended
   "800000039/774", // a token that is no use to a process whose first answer is somebody else's
