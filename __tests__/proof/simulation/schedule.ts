@@ -145,7 +145,7 @@ export interface Schedule {
   readonly crowd: number | undefined;
   /** Of which kinds the locks are. */
   readonly mix: "mutexes" | "permits" | "sides" | "all";
-  /** How many permits a semaphore has: for some programs fewer. */
+  /** How many permits a semaphore has: some callers know of fewer. */
   readonly permits: number;
   /** What pauses and holds are divided by: the more, the more of them meet. */
   readonly hurry: number;

@@ -66,13 +66,13 @@ function weightIn({ seed, permits }: Schedule, { tick }: Step, of: Kind): number
   return of === "permit" && seed % 2 === 1 ? Math.min(permits, Math.max(1, tick - 1)) : 1;
 }
 
-/** In half of the schedules some programs, of the same process as well, know of one permit less. */
+/** In half of the schedules with several permits, some callers know of one less, also within a process. */
 function permitsIn({ seed, permits }: Schedule, { tick, holdMs }: Step, of: Kind): number {
   if (of !== "permit" || permits === 1 || seededRandom(seed, "fewer permits")() >= 0.5) return permits;
   return permits - ((tick + holdMs) % 2);
 }
 
-/** In a quarter of the schedules a host does not renew its locks, but for those that are extended. */
+/** In a quarter of the schedules one of four hosts, if there are so many, only extends its locks. */
 export function renewsIn({ seed }: Schedule, host: number): boolean {
   const random = seededRandom(seed, "renewed by hand");
   return random() >= 0.25 || host !== Math.floor(random() * 4);
