@@ -1,28 +1,51 @@
-/**
- * Jest runs what the shipping compiler emitted: `npm test` compiles lib, __tests__ and examples into .jest first. The tests
- * that take their time are in `*.full.test.ts`: see jest.full.config.js.
- *
- * @type {import("jest").Config}
- */
-export default {
-  roots: ["<rootDir>/.jest/__tests__"],
-  testMatch: ["**/*.test.js"],
-  testPathIgnorePatterns: ["\\.full\\.test\\.js$"],
-  reporters: ["default", "<rootDir>/.ci/progress.js"],
+import { testProjects } from "./.ci/test-projects.js";
+
+// `--selectProjects … full`: then the other tests do more as well, see __tests__/support/full.ts.
+const isFull = process.argv.includes("full");
+if (isFull) process.env.FULL_TESTS = "full";
+
+/** @type {import("jest").Config} */
+const common = {
+  roots: ["<rootDir>/lib", "<rootDir>/__tests__", "<rootDir>/examples", "<rootDir>/bench"],
   testEnvironment: "node",
-  transform: {},
-  // Examples import the package by its name.
+  extensionsToTreatAsEsm: [".ts"],
+  transform: { "\\.ts$": "<rootDir>/.ci/jest-transform.js" },
   moduleNameMapper: {
-    "^dynamutex$": "<rootDir>/.jest/lib/index.js",
-    "^dynamutex/([\\w-]+)$": "<rootDir>/.jest/lib/$1/index.js",
+    // Examples import the package by its name.
+    "^dynamutex$": "<rootDir>/lib/index.ts",
+    "^dynamutex/([\\w-]+)$": "<rootDir>/lib/$1/index.ts",
+    "^(\\.{1,2}/.+)\\.js$": ["$1.ts", "$1.js"],
   },
-  setupFiles: ["<rootDir>/.jest/__tests__/support/keep-channels.js"],
-  globalSetup: "<rootDir>/.jest/__tests__/support/global-setup.js",
-  globalTeardown: "<rootDir>/.jest/__tests__/support/global-teardown.js",
+  modulePathIgnorePatterns: ["<rootDir>/bench/node_modules"],
+  setupFiles: ["<rootDir>/__tests__/support/keep-channels.ts"],
   // It ends a test that hangs, and no other, however slow the machine is. So tests have none of their own.
-  testTimeout: 120_000,
+  testTimeout: isFull ? 600_000 : 120_000,
+};
+
+const engine = {
+  globalSetup: "<rootDir>/__tests__/support/global-setup.js",
+  globalTeardown: "<rootDir>/__tests__/support/global-teardown.js",
+};
+
+const { memory, ...others } = testProjects();
+const project = (displayName, files, more = {}) => ({
+  ...common,
+  ...more,
+  displayName,
+  testMatch: files.map((file) => `<rootDir>/${file}`),
+});
+
+/** @type {import("jest").Config} */
+export default {
+  projects: [
+    project("memory", memory),
+    ...Object.entries(others).map(([displayName, files]) => project(displayName, files, engine)),
+  ],
+  reporters: ["default", "<rootDir>/.ci/progress.js"],
   maxWorkers: 2,
+  // A worker grows by what each file leaves behind in its module registry.
+  workerIdleMemoryLimit: "350MB",
   coverageProvider: "v8",
-  collectCoverageFrom: ["<rootDir>/.jest/lib/**/*.js"],
+  collectCoverageFrom: ["lib/**/*.ts"],
   coverageDirectory: "<rootDir>/coverage",
 };

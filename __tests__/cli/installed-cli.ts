@@ -2,9 +2,9 @@ import { execFile, spawn } from "node:child_process";
 import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll } from "@jest/globals";
+import { compiled } from "../support/compiled.js";
 import { clientEnv, testEndpoint } from "../support/endpoint.js";
 import { type Ended, Running } from "./running.js";
 
@@ -12,10 +12,7 @@ const run = promisify(execFile);
 const ROOT = process.cwd();
 
 /** A program for the other side of `--`. */
-export const SECTION: readonly string[] = [
-  process.execPath,
-  fileURLToPath(new URL("./hosts/section.js", import.meta.url)),
-];
+export const SECTION: readonly string[] = [process.execPath, compiled(new URL("./hosts/section.js", import.meta.url))];
 
 export interface StartOptions {
   /** Added to the environment; undefined takes a variable away. */
@@ -123,7 +120,7 @@ export class InstalledCli {
  * where that library is a mutant.
  */
 async function notPacked(): Promise<string> {
-  const program = fileURLToPath(new URL("../../lib/cli/main.js", import.meta.url));
+  const program = compiled(new URL("../../lib/cli/main.js", import.meta.url));
   await chmod(program, 0o755);
   return program;
 }

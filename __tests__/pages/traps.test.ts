@@ -7,7 +7,7 @@ const rows = [...read("docs/protocol.md").matchAll(/^\| (\d+) \| .* \| (.*) \|$/
 }));
 
 test("docs/protocol.md lists every trap that a test names, once and in order", () => {
-  const sources = readdirSync(new URL("../../../__tests__/", import.meta.url), { recursive: true, encoding: "utf8" });
+  const sources = readdirSync("__tests__", { recursive: true, encoding: "utf8" });
   const named = sources
     .filter((file) => file.endsWith(".test.ts"))
     .flatMap((file) => [...read(`__tests__/${file}`).matchAll(/"trap (\d+): /g)].map(([, trap]) => Number(trap)));
@@ -23,5 +23,5 @@ test.each(rows)("trap $trap is in the name of a test in each file that is listed
 });
 
 function read(path: string): string {
-  return readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8");
+  return readFileSync(path, "utf8");
 }

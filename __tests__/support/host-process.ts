@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readFileSync, writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import { compiled } from "./compiled.js";
 
 /** What a host reports: one JSON object a line. */
 export interface HostMessage {
@@ -141,12 +141,12 @@ export class Host<Message extends HostMessage = HostMessage> implements AsyncDis
   }
 }
 
-/** Starts a compiled program: `startHost(new URL("./hosts/counter.js", import.meta.url))`. */
+/** Starts a program of ours: `startHost(new URL("./hosts/counter.js", import.meta.url))`. */
 export function startHost<Message extends HostMessage = HostMessage>(
   program: URL,
   { config = {}, env = {}, flags = [] }: HostOptions = {},
 ): Host<Message> {
-  const child = spawn(process.execPath, ["--enable-source-maps", ...flags, fileURLToPath(program)], {
+  const child = spawn(process.execPath, ["--enable-source-maps", ...flags, compiled(program)], {
     env: { ...process.env, ...env, [CONFIG_VARIABLE]: JSON.stringify(config) },
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -10,6 +10,7 @@ import {
   systemClock,
   type TransferableLock,
 } from "../../../lib/index.js";
+import { compiled } from "../../support/compiled.js";
 import { hear } from "../../support/diagnostics.js";
 import { turn, watch } from "../../support/eventually.js";
 import { deferred } from "../../support/fault-proxy/deferred.js";
@@ -284,7 +285,7 @@ describe("a lock that is handed off", () => {
 
   test("that ends while it is handed off tells of it by the promise that the caller has, and by no other", async () => {
     // A rejection that nobody handles ends a thread as it ends a process.
-    const thread = new Worker(new URL("./hosts/at-deadline.js", import.meta.url));
+    const thread = new Worker(compiled(new URL("./hosts/at-deadline.js", import.meta.url)));
     expect(await once(thread, "exit")).toEqual([0]);
   });
 

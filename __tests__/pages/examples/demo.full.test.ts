@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "@jest/globals";
+import { compiled } from "../../support/compiled.js";
 
-const DEMO = fileURLToPath(new URL("../../../examples/ha-cron/main.js", import.meta.url));
+const DEMO = compiled(new URL("../../../examples/ha-cron/main.js", import.meta.url));
 
 interface Outcome {
   readonly code: number | string | null | undefined;

@@ -2,8 +2,8 @@ import { execFile } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
+import { compiled } from "../../support/compiled.js";
 import { nameTestTable } from "../../support/table.js";
 
 const EXAMPLES = join(process.cwd(), "examples");
@@ -131,7 +131,7 @@ interface Outcome {
 }
 
 function outcome(program: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Outcome> {
-  const path = fileURLToPath(new URL(`../../../examples/${program}`, import.meta.url));
+  const path = compiled(new URL(`../../../examples/${program}`, import.meta.url));
   return new Promise((resolve) => {
     execFile(process.execPath, [path, ...args], { env: { ...process.env, ...env } }, (error, stdout, stderr) => {
       const printed = `${stderr}${stdout}`.trimEnd().split("\n");

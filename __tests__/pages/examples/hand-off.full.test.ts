@@ -1,12 +1,12 @@
 import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "@jest/globals";
+import { compiled } from "../../support/compiled.js";
 import { createTestTable } from "../../support/table.js";
 
 test("hand-off: a packer dies, and its order is packed by another, once", async () => {
   const tableName = await createTestTable();
-  const program = fileURLToPath(new URL("../../../examples/hand-off/main.js", import.meta.url));
+  const program = compiled(new URL("../../../examples/hand-off/main.js", import.meta.url));
   const env = { ...process.env, TABLE_NAME: tableName };
   const { stdout } = await promisify(execFile)(process.execPath, [program], { env });
   expect(stdout.split("\n").filter((line) => !line.startsWith("shop sends"))).toEqual([

@@ -1,12 +1,12 @@
 import { spawn } from "node:child_process";
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Defect } from "./defect.js";
 
-/** The root of the repository, and the folder below it that the compiler wrote the tests to. */
-export const ROOT = fileURLToPath(new URL("../../../../..", import.meta.url));
-export const COMPILED = join(ROOT, ".jest");
+/** The root of the repository, which is where the tests and `npm run` start programs. */
+export const ROOT = process.cwd();
+/** The folder of what is made of it with defects. */
+export const MUTANTS = join(ROOT, "temp", "mutants");
 
 /** The text of each file of lib/ that has been edited. */
 export type Edited = ReadonlyMap<string, string>;
@@ -56,10 +56,13 @@ export interface Ran {
   readonly code: number | undefined;
 }
 
-/** Runs a program of Node.js. @param mostMs for how long at most. */
-export async function run(command: readonly string[], mostMs: number = 5 * 60_000): Promise<Ran> {
+/** Runs a program of Node.js in a folder, the repository's root by default. @param mostMs for how long at most. */
+export async function run(
+  command: readonly string[],
+  { cwd = ROOT, mostMs = 5 * 60_000 }: { readonly cwd?: string; readonly mostMs?: number } = {},
+): Promise<Ran> {
   const child = spawn(process.execPath, command, {
-    cwd: ROOT,
+    cwd,
     // The tests of the command run that of the mutant.
     env: { ...process.env, CLI_NOT_PACKED: "yes" },
     stdio: ["ignore", "pipe", "pipe"],

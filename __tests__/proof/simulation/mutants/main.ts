@@ -4,7 +4,7 @@ import { originNow, withReport } from "../report.js";
 import { DEFECTS } from "./all-defects.js";
 import type { Defect } from "./defect.js";
 import { NO_DEFECT, type Row, readReport, reportOf, rowOf, runLater } from "./defects-page.js";
-import { COMPILED } from "./edited-source.js";
+import { MUTANTS } from "./edited-source.js";
 import { type Finding, failureIn, hunt, makeMutant } from "./mutant.js";
 
 /** How many are hunted at once. */
@@ -49,7 +49,7 @@ async function huntAll(chosen: typeof ALL): Promise<Map<string, Row>> {
   const next = chosen.values();
   const worker = async (_: unknown, index: number): Promise<void> => {
     for (const [name, defect] of next) {
-      const { invariant, test, runs: needed } = await findingOf(name, defect, join(COMPILED, `mutant-${index}`));
+      const { invariant, test, runs: needed } = await findingOf(name, defect, join(MUTANTS, `mutant-${index}`));
       const what = invariant ?? test;
       const isAsExpected = (what === undefined) === (name === NO_DEFECT);
       if (isAsExpected) expected += 1;

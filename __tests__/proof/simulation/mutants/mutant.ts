@@ -1,7 +1,7 @@
-import { cp, readFile, rm } from "node:fs/promises";
+import { cp, mkdir, readFile, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Defect } from "./defect.js";
-import { COMPILED, compile, ROOT, run, withDefect, writeLibrary } from "./edited-source.js";
+import { ROOT, run, withDefect, writeLibrary } from "./edited-source.js";
 
 /** What was found in a mutant. */
 export interface Finding {
@@ -13,19 +13,26 @@ export interface Finding {
   readonly test?: string;
 }
 
-/** Compiles the library with a defect in it to a folder, beside a copy of the tests. */
+/** What the tests need of the repository, besides lib/ and what is installed. */
+const COPIED = ["__tests__", "examples", "bench", "docs", ".ci", "jest.config.js", "package.json", "README.md", "dist"];
+
+/** Makes a copy of the repository whose library has a defect. */
 export async function makeMutant(defect: Defect, folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
-  await writeLibrary(await withDefect(defect), join(folder, "src"));
-  const errors = await compile(folder);
-  if (errors !== "") throw new Error(errors);
-  await cp(join(COMPILED, "__tests__"), join(folder, "__tests__"), { recursive: true });
+  await mkdir(folder, { recursive: true });
+  const edited = await withDefect(defect);
+  const filter = (path: string): boolean => !path.endsWith("/node_modules");
+  for (const name of COPIED) await cp(join(ROOT, name), join(folder, name), { recursive: true, filter, force: true });
+  await writeLibrary(edited, folder);
+  await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"), "junction");
+  const { output, code } = await run([join(folder, ".ci/transpile.js")], { cwd: folder });
+  if (code !== 0) throw new Error(output);
 }
 
 /** Explores the mutant in a process of its own, until something is found or for so many schedules. */
 export async function hunt(folder: string, seed: number, runs: number): Promise<Finding> {
-  const script = join(folder, "__tests__/proof/simulation/mutants/hunt.js");
-  const { output, code } = await run([script, String(seed), String(runs)]);
+  const script = join(folder, ".jest/__tests__/proof/simulation/mutants/hunt.js");
+  const { output, code } = await run([script, String(seed), String(runs)], { cwd: folder });
   if (code === undefined) return { invariant: "every schedule ends", runs };
   const finding = output
     .trim()
@@ -50,16 +57,14 @@ interface TestRun {
  * @throws if the tests did not run, which proves nothing.
  */
 export async function failureIn(file: string, folder: string): Promise<string | undefined> {
-  const tests = join(folder, "__tests__");
   const json = join(folder, "tests.json");
-  const { code } = await run([
+  const command = [
     ...["--disable-warning=ExperimentalWarning", "--disable-warning=DynamutexWarning", "--experimental-vm-modules"],
-    ...[join(ROOT, "node_modules/jest/bin/jest.js"), "--roots", tests, "-w", "1", "--json", "--outputFile", json],
-    // Tests that take their time are left out otherwise.
-    ...(file.endsWith(".full") ? ["-c", join(ROOT, "jest.full.config.js")] : []),
+    ...["node_modules/jest/bin/jest.js", "-w", "1", "--json", "--outputFile", json],
     // A test that hangs has failed.
-    ...["--testTimeout", "60000", "--runTestsByPath", join(tests, `${file}.test.js`)],
-  ]);
+    ...["--testTimeout", "60000", "--runTestsByPath", `__tests__/${file}.test.ts`],
+  ];
+  const { code } = await run(command, { cwd: folder });
   if (code === undefined) return "the tests do not end";
   const done = JSON.parse(await readFile(json, "utf8")) as TestRun;
   if (done.numRuntimeErrorTestSuites > 0 || done.numTotalTests === 0) throw new Error(`${file} did not run`);

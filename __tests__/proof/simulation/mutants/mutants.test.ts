@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { SWITCHES } from "../../model/models.js";
 import { DEFECTS } from "./all-defects.js";
-import { COMPILED, compile, type Edited, withDefect, writeLibrary } from "./edited-source.js";
+import { compile, type Edited, MUTANTS, ROOT, withDefect, writeLibrary } from "./edited-source.js";
 import { pageRules, ruleNamed } from "./page-rules.js";
 
 describe("seeded defects", () => {
@@ -31,7 +31,7 @@ describe("seeded defects", () => {
       }
     }
     expect(stale).toEqual([]);
-    const folder = join(COMPILED, "defects");
+    const folder = join(MUTANTS, "defects");
     await rm(folder, { recursive: true, force: true });
     await Promise.all(libraries.map((edited, at) => writeLibrary(edited, join(folder, "src", String(at)))));
     expect(await compile(folder)).toBe("");
@@ -39,7 +39,7 @@ describe("seeded defects", () => {
 
   it("name tests that exist", () => {
     const files = Object.values(DEFECTS).flatMap(({ test }) => test ?? []);
-    expect(files.filter((file) => !existsSync(join(COMPILED, `__tests__/${file}.test.js`)))).toEqual([]);
+    expect(files.filter((file) => !existsSync(join(ROOT, `__tests__/${file}.test.ts`)))).toEqual([]);
   });
 
   it("and the switches of the model name rules that the pages state", () => {

@@ -1,19 +1,24 @@
-import { type DynamoDbLocal, startDynamoDbLocal } from "../../examples/support/dynamodb-local.js";
+import { transpileAll } from "../../.ci/transpile.js";
 
-let engine: DynamoDbLocal | undefined;
+let engine;
 
-/** One DynamoDB Local for the whole run. A DYNAMODB_ENDPOINT that is set already is used as it is. */
-async function globalSetup(): Promise<void> {
+/**
+ * What tests start as processes is transpiled, and one DynamoDB Local starts for the whole run. A DYNAMODB_ENDPOINT that is set
+ * already is used as it is.
+ */
+async function globalSetup() {
   // The SDK tells every process on Node 20 that it should be a newer one.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = "true";
+  await transpileAll();
   if (process.env.DYNAMODB_ENDPOINT) return;
+  const { startDynamoDbLocal } = await import("../../.jest/examples/support/dynamodb-local.js");
   engine = await startDynamoDbLocal();
   process.env.DYNAMODB_ENDPOINT = engine.endpoint;
   process.env.DYNAMODB_ENDPOINT_IS_OURS = "yes";
 }
 
 /** Ends the engine that {@link globalSetup} started, if it did. */
-export async function stopEngine(): Promise<void> {
+export async function stopEngine() {
   await engine?.stop();
 }
 
