@@ -3,6 +3,8 @@ import { testProjects } from "./.ci/test-projects.js";
 // `--selectProjects … full`: then the other tests do more as well, see __tests__/support/full.ts.
 const isFull = process.argv.includes("full");
 if (isFull) process.env.FULL_TESTS = "full";
+// The SDK tells every process on Node 20 that it should be a newer one.
+process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = "true";
 
 /** @type {import("jest").Config} */
 const common = {
@@ -18,8 +20,6 @@ const common = {
   },
   modulePathIgnorePatterns: ["<rootDir>/bench/node_modules"],
   setupFiles: ["<rootDir>/__tests__/support/keep-channels.ts"],
-  // It ends a test that hangs, and no other, however slow the machine is. So tests have none of their own.
-  testTimeout: isFull ? 600_000 : 120_000,
 };
 
 const engine = {
@@ -41,6 +41,9 @@ export default {
     project("memory", memory),
     ...Object.entries(others).map(([displayName, files]) => project(displayName, files, engine)),
   ],
+  // It ends a test that hangs, and no other, however slow the machine is. So tests have none of their own. Jest ignores
+  // a timeout of a project.
+  testTimeout: isFull ? 600_000 : 120_000,
   reporters: ["default", "<rootDir>/.ci/progress.js"],
   maxWorkers: 2,
   // A worker grows by what each file leaves behind in its module registry.

@@ -7,8 +7,6 @@ let engine;
  * already is used as it is.
  */
 async function globalSetup() {
-  // The SDK tells every process on Node 20 that it should be a newer one.
-  process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = "true";
   await transpileAll();
   if (process.env.DYNAMODB_ENDPOINT) return;
   const { startDynamoDbLocal } = await import("../../.jest/examples/support/dynamodb-local.js");

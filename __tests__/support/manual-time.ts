@@ -134,7 +134,8 @@ export class ManualTime {
   #set(ms: number, ring: () => void, isSleep: boolean): () => void {
     // Whole milliseconds, as timers have them; then no sum is off by a rounding error.
     // As a timer of Node's does, it rings in the asynchronous context in which it was set.
-    const own = AsyncResource.bind(ring);
+    const context = new AsyncResource("ManualTimer");
+    const own = () => context.runInAsyncScope(ring);
     const timer = { dueAt: this.#elapsed + Math.max(0, Math.ceil(ms)), ring: own, isSleep };
     this.#timers.add(timer);
     return () => this.#timers.delete(timer);

@@ -252,11 +252,9 @@ export class Scheduler {
     const [first] = this.#backlog.waiting;
     const isFirst = first === undefined || (kind === "renewal" && first.kind !== "renewal");
     if (isFirst && this.#hasSlot(kind)) return this.#send(lane, send);
-    // The slot becomes free in the asynchronous context of another request.
-    return this.#backlog.add(
-      request,
-      AsyncResource.bind(() => this.#send(lane, send)),
-    );
+    // The slot becomes free in the asynchronous context of another request. On Node 20, AsyncResource.bind() takes 80 times as long.
+    const context = new AsyncResource("DynamutexRequest");
+    return this.#backlog.add(request, () => context.runInAsyncScope(() => this.#send(lane, send)));
   }
 
   /**

@@ -112,7 +112,7 @@ export const NETWORK_DEFECTS: Defects = {
   },
   "a request that had to wait for a slot leaves in the context of another": {
     takesOut: ["trap 52"],
-    "session/requests.ts": { "AsyncResource.bind(() => this.#send(lane, send))": "() => this.#send(lane, send)" },
+    "session/requests.ts": { "context.runInAsyncScope(() => this.#send(lane, send))": "this.#send(lane, send)" },
     test: "behaviour/observability/async-context",
   },
   "renewals leave one after the other": {
