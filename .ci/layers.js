@@ -53,8 +53,8 @@ export const ONLY_IMPORTED_BY = {
 
 /** What a file or folder may import, where "everything below it" is too much. */
 export const IMPORTS_ONLY = {
-  // A program over the public names, as anybody could write it.
-  "cli/": ["cli/", "index.ts"],
+  // A program over the public names, as anybody could write it, except that a run that could not begin is no attempt.
+  "cli/": ["cli/", "index.ts", "holding/handle.ts"],
   // Pure: no promises, no clock, no table.
   "protocol/": ["protocol/", "time/clock.ts", "lock-info.ts"],
   // Types alone of the public names, and the checks of options: a program loads it before the AWS SDK, so that others can

@@ -47,11 +47,6 @@ export interface Lock extends AsyncDisposable {
   readonly tick: number | undefined;
   /** Which run of its tick this is, from 1, in a `tryRun()` with `untilSuccess`; undefined without. */
   readonly attempt: number | undefined;
-  /**
-   * Says that this run has not begun: what it needs is not there. With `untilSuccess` it then counts as no attempt; throw after it.
-   * Without, it does nothing.
-   */
-  uncountAttempt(): void;
   /** Your own attributes on the row, as last written by `lock()` or `replaceData()`. */
   readonly data: LockData | undefined;
   /** Aborts when the lock is lost, with the {@link LockLostError} as its reason. Pass it to what the section awaits. */

@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { cp, mkdtemp, rm } from "node:fs/promises";
@@ -192,7 +192,7 @@ describe("the table", () => {
 });
 
 describe("the prompt", () => {
-  test("help, version and completion load neither the library nor the AWS SDK: they work where those are not there, and are quick", async () => {
+  test("help and version load neither the library nor the AWS SDK: they work where those are not there, and are quick", async () => {
     const alone = await mkdtemp(join(tmpdir(), "dynamutex-alone-"));
     await cp(join(cli.bin, "..", "dynamutex"), alone, { recursive: true });
     const program = join(alone, "dist", "cli", "main.js");
@@ -203,65 +203,8 @@ describe("the prompt", () => {
     expect(ask("--help")).toMatch(/^Usage: dynamutex /);
     expect(ask("run", "--help")).toMatch(/\nExamples:\n {2}\$ /);
     expect(ask("--version")).toMatch(/^\d+\.\d+\.\d+\n$/);
-    expect(ask("completion", "zsh")).toMatch(/^#compdef dynamutex\n/);
     expect(() => ask("ls", "--table", "locks")).toThrow(/Cannot find package '@aws-sdk/);
     await rm(alone, { recursive: true });
-  });
-
-  test("completes commands, options, values, and the command behind --", () => {
-    const script = execFileSync(join(cli.bin, "dynamutex"), ["completion", "bash"], { encoding: "utf8" });
-    const complete = (...words: readonly string[]): readonly string[] => {
-      const line = `${script}
-        COMP_WORDS=(dynamutex ${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length}
-        _dynamutex; printf '%s\\n' "\${COMPREPLY[@]}"`;
-      const { stdout, stderr } = spawnSync("/bin/bash", ["--norc", "-c", line], {
-        encoding: "utf8",
-        env: { PATH: cli.bin },
-      });
-      expect(stderr).toBe("");
-      return stdout.trim().split("\n");
-    };
-    expect(complete("in")).toEqual(["inspect"]);
-    expect(complete("run", "--no")).toEqual(["--no-wait"]);
-    expect(complete("create-table", "--print", "t")).toEqual(["terraform"]);
-    expect(complete("completion", "z")).toEqual(["zsh"]);
-    expect(complete("run", "--wait", "")).toEqual([""]);
-    expect(complete("run", "deploy", "--", "dynamu")).toEqual(["dynamutex"]);
-  });
-
-  test("completes names of locks of the table that the line names, kept ones too, and is silent without one", async () => {
-    const completion = execFileSync(join(cli.bin, "dynamutex"), ["completion", "bash"], { encoding: "utf8" });
-    const complete = async (...words: readonly string[]): Promise<readonly string[]> => {
-      const line = `${completion}
-        COMP_WORDS=(dynamutex ${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length}
-        _dynamutex; printf '%s\\n' "\${COMPREPLY[@]}"`;
-      await cli.put("complete.bash", line);
-      const { stdout, stderr } = await cli.shell("bash --norc ./complete.bash", { env: { DYNAMUTEX_TABLE: undefined } })
-        .ended;
-      expect(stderr).toBe("");
-      return stdout.trim().split("\n");
-    };
-    const prefix = `${scene.name}-report`;
-    await scene.put(rowOf(), `${prefix}:eu`);
-    await scene.put(rowOf(), `${prefix}-held`);
-    await scene.put({ ...rowOf({ expires: 0, fence: 1 }), uuid: "gone" }, `${prefix} kept`);
-    const table = ["--table", scene.tableName];
-    for (const command of ["inspect", "unlock", "run"]) {
-      expect(await complete(command, ...table, `${prefix}-`)).toEqual([`${prefix}-held`]);
-    }
-    expect(await complete("inspect", "--table", "=", scene.tableName, prefix)).toEqual([
-      `${prefix.replaceAll(" ", "\\ ")}\\ kept`,
-      `${prefix}-held`,
-      `${prefix}:eu`,
-    ]);
-    expect(await complete("inspect", ...table, prefix, ":", "e")).toEqual(["eu"]);
-    expect(await complete("inspect", prefix)).toEqual([""]);
-  });
-
-  test.each(["bash", "zsh", "fish"])("the completion for %s asks for names where a lock is named", (shell) => {
-    const script = execFileSync(join(cli.bin, "dynamutex"), ["completion", shell], { encoding: "utf8" });
-    expect(script).toContain("dynamutex names");
-    expect(script).not.toMatch(/'names:|-a names -d/);
   });
 });
 

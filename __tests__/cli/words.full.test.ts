@@ -22,11 +22,6 @@ describe("a line that cannot be understood says in one line what to type:", () =
       "run",
       "missing required argument 'name'; put -- before the command that is run: dynamutex run NAME -- COMMAND",
     ],
-    [
-      "a completion for no shell",
-      "completion",
-      "missing required argument 'shell': dynamutex completion bash, zsh or fish",
-    ],
     ["a misspelt option", "inspect --jsn deploy", "unknown option '--jsn' (Did you mean --json?)"],
     [
       "what may be a misspelt option or a name",

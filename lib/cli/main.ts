@@ -49,7 +49,6 @@ function lineOf({ code, message }: CommanderError, argv: readonly string[], comm
   if (guess !== undefined) return `${said} ${guess}${isMaybeName ? `: otherwise ${ONE_NAME}` : ""}`;
   if (code === "commander.unknownCommand") return `${said}: dynamutex --help lists them`;
   if (!/\.(missingArgument|excessArguments|unknownOption|optionMissingArgument)$/.test(code)) return said;
-  if (first === "completion") return `${said}: dynamutex completion bash, zsh or fish`;
   if (first !== "run") return code === "commander.missingArgument" ? `${said}: dynamutex ${first} NAME` : said;
   return command === undefined
     ? `${said}; put -- before the command that is run: dynamutex run NAME -- COMMAND`

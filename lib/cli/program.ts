@@ -1,12 +1,11 @@
 import { createRequire } from "node:module";
-import { Argument, Command, type CommandOptions, Option } from "commander";
-import type { Shell } from "./completion.js";
+import { Command, Option } from "commander";
 import { Failure, NO_SEPARATOR } from "./failure.js";
 import { duration, tick, timer, wholeNumber } from "./options.js";
 import { print } from "./output.js";
 
 /**
- * All commands. What they do is loaded when one is used, and with it the library and the AWS SDK: help and completion need
+ * All commands. What they do is loaded when one is used, and with it the library and the AWS SDK: help needs
  * neither. Each sets the exit code.
  *
  * @param command what `run` runs: the words behind `--`; undefined without a `--`.
@@ -61,25 +60,6 @@ export function programWith(command?: readonly string[]): Command {
     .description("check whether locks work on the table with these credentials: exit code 0 if they do, 1 if not")
     .action(exits(async (options) => (await import("./table.js")).check(options)));
 
-  // For the completion: nobody types it.
-  tableCommand(program, "names", "", { hidden: true })
-    .option("--prefix <text>", "only names that begin with it")
-    .action(exits(async (options) => (await import("./names.js")).names(options)));
-
-  const completion = examples(
-    'eval "$(dynamutex completion bash)"',
-    "dynamutex completion zsh > ~/.zfunc/_dynamutex",
-    "dynamutex completion fish > ~/.config/fish/completions/dynamutex.fish",
-  );
-  program
-    .command("completion")
-    .description("print the completion for a shell")
-    .addArgument(new Argument("<shell>").choices(["bash", "zsh", "fish"]))
-    .addHelpText("after", completion)
-    .action(async (shell: Shell) => {
-      const visible = program.createHelp().visibleCommands(program);
-      print((await import("./completion.js")).COMPLETIONS[shell](visible.filter((each) => each.name() !== "help")));
-    });
   return program;
 }
 
@@ -119,10 +99,10 @@ function exits<Given extends readonly unknown[]>(act: (...given: Given) => Promi
 }
 
 /** A command on a table, with the options that say which. @param help what stands below them in its help. */
-function tableCommand(program: Command, name: string, help: string, how: CommandOptions = {}): Command {
+function tableCommand(program: Command, name: string, help: string): Command {
   const prefix = new Option("--key-prefix <text>", "what stands before every name in the table");
   return program
-    .command(name, how)
+    .command(name)
     .addOption(new Option("--table <name>", "the table's name or ARN").env("DYNAMUTEX_TABLE"))
     .addOption(prefix.env("DYNAMUTEX_KEY_PREFIX"))
     .addOption(new Option("--keys <names>", "PARTITION[,SORT[,TTL]], if not name,sort,purge").env("DYNAMUTEX_KEYS"))

@@ -1,4 +1,5 @@
 import { isatty } from "node:tty";
+import type { HeldLock as Handle } from "../holding/handle.js";
 import {
   findLockLost,
   type Lockable,
@@ -57,6 +58,9 @@ const TELL_AFTER_MS = 2_000;
 /** Ends a section whose command has another exit code than 0: its tick has not succeeded. */
 const NO_SUCCESS = new Error("The command has not succeeded");
 
+/** What the lock of a run can do that is not public: no program but this one starts another and learns that it did not begin. */
+type Countable = Pick<Handle, "uncountAttempt">;
+
 /** @returns the exit code. */
 async function underLock(
   locks: LockTable,
@@ -80,7 +84,7 @@ async function underLock(
       code = await child.run(lock, killAfterMs);
     } finally {
       // Not by its exit code: a script that ends with 127 has run, and may have missed a program at its end.
-      if (!child.hasBegun) lock.uncountAttempt();
+      if (!child.hasBegun) (lock as HeldLock & Countable).uncountAttempt();
     }
     if (code === EXIT.done) return;
     // What is thrown below would hide a loss that only the release finds.

@@ -203,6 +203,10 @@ export class HeldLock implements TransferableLock {
     }
   }
 
+  /**
+   * Says that this run has not begun, because the command could not be started: with `untilSuccess` it then counts as no attempt.
+   * Without, it does nothing. @internal
+   */
   uncountAttempt(): void {
     this.#lease.exit.hasBegun = false;
   }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import type { HeldLock } from "../../../lib/holding/handle.js";
 import { type Lock, LockStoreError, type Mutex, type TryRunOptions } from "../../../lib/index.js";
 import { lockAt } from "../../../lib/protocol/addresses.js";
 import { TestTable } from "../../../lib/testing/index.js";
@@ -117,7 +118,7 @@ describe("a tick that is run until it succeeds", () => {
     for (const host of [mutex, other, mutex]) {
       await expect(
         host.tryRun((lock) => {
-          lock.uncountAttempt();
+          (lock as HeldLock).uncountAttempt();
           throw failure;
         }, options),
       ).rejects.toBe(failure);
