@@ -1,5 +1,5 @@
 /**
- * Makes what is packed from what the compiler emitted: dist/ holds one file for each entry point, and chunks that they
+ * Makes what is packed: dist/ holds one file for each entry point, and chunks that they
  * share. A program that imports one of them loads a file or two and not seventy, which took longer than all that they do.
  *
  * Each file is there twice, as an ES module (.js) for bundlers and as CommonJS (.cjs) for Node and Jest. The second is a
@@ -16,12 +16,23 @@
 import { chmod, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 import { build, transform } from "esbuild";
+import ts from "typescript-5.9"; // the last major version of the compiler that is also a library
 import { builtins } from "./builtins.js";
 import { commonJsTypes, reachableTypes } from "./declarations.js";
 import { COMMANDS, DIST, MODULES } from "./entries.js";
 
-/** Where the compiler put the JavaScript. Its declarations are in dist/ already. */
-const COMPILED = ".bundle";
+/** The compiler has checked it, and its declarations are in dist/ already. */
+const SOURCE = "lib";
+/** Nobody reads the comments of what is packed: the declarations have those that users need. esbuild would keep some. */
+const uncommented = {
+  name: "uncommented",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\blib\b.*\.ts$/ }, async ({ path }) => {
+      const options = { target: "es2022", module: "esnext", verbatimModuleSyntax: true, removeComments: true };
+      const { outputText } = ts.transpileModule(await readFile(path, "utf8"), { compilerOptions: options });
+      return { contents: outputText };
+    }),
+};
 const LICENSES = join(DIST, "THIRD-PARTY-LICENSES");
 
 const { dependencies = {}, peerDependencies = {} } = JSON.parse(await readFile("package.json", "utf8"));
@@ -29,12 +40,12 @@ const shared = { bundle: true, metafile: true, platform: "node", target: "node20
 
 const modules = await build({
   ...shared,
-  entryPoints: [...MODULES, ...COMMANDS].map(({ file }) => join(COMPILED, `${file}.js`)),
+  entryPoints: [...MODULES, ...COMMANDS].map(({ file }) => join(SOURCE, `${file}.ts`)),
   outdir: DIST,
-  outbase: COMPILED,
+  outbase: SOURCE,
   chunkNames: "shared-[hash]",
   splitting: true,
-  plugins: [builtins],
+  plugins: [builtins, uncommented],
   format: "esm",
   external: Object.keys({ ...dependencies, ...peerDependencies }).flatMap((name) => [name, `${name}/*`]),
 });

@@ -1,6 +1,9 @@
 /**
- * Transpiles lib, tests, examples and bench into .jest/, a file at a time and in a second: for what tests and proofs start as
- * processes of their own. It checks no types; `npm run check` does.
+ * Transpiles folders, a file at a time and in a second or two, for what runs as a process of its own. It checks no types:
+ * `npm run check` does.
+ *
+ *   node .ci/transpile.js                       lib, tests, examples and bench, for tests and proofs, into .jest/
+ *   node .ci/transpile.js .examples examples    examples into .examples/examples/
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
@@ -11,11 +14,12 @@ import { transpile } from "./transpiler.js";
 const ROOT = join(import.meta.dirname, "..");
 const FOLDERS = ["lib", "__tests__", "examples", "bench"];
 
-/** Empties .jest/ first: the program of a source that is gone would go on running. */
-export async function transpileAll(target = join(ROOT, ".jest")) {
-  await rm(target, { recursive: true, force: true });
-  const sources = FOLDERS.flatMap((folder) => sourcesIn(join(ROOT, folder)));
-  await Promise.all(sources.map((path) => transpileTo(path, join(target, relative(ROOT, path)).replace(/ts$/, "js"))));
+/** Empties the target first: the program of a source that is gone would go on running. */
+export async function transpileAll(target = ".jest", folders = FOLDERS) {
+  const output = join(ROOT, target);
+  await rm(output, { recursive: true, force: true });
+  const sources = folders.flatMap((folder) => sourcesIn(join(ROOT, folder)));
+  await Promise.all(sources.map((path) => transpileTo(path, join(output, relative(ROOT, path)).replace(/ts$/, "js"))));
 }
 
 async function transpileTo(path, output) {
@@ -33,4 +37,7 @@ function sourcesIn(folder) {
   });
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await transpileAll();
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [target, ...folders] = process.argv.slice(2);
+  await transpileAll(target, folders.length > 0 ? folders : FOLDERS);
+}

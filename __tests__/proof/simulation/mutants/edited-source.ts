@@ -39,7 +39,7 @@ export async function writeLibrary(edited: Edited, folder: string): Promise<void
 /** Compiles all TypeScript below `src` in a folder, with the options of the tests, into the folder itself. @returns the errors. */
 export async function compile(folder: string): Promise<string> {
   const config = {
-    extends: join(ROOT, "tsconfig.test.json"),
+    extends: join(ROOT, "tsconfig.json"),
     compilerOptions: { rootDir: "src", outDir: ".", noUnusedLocals: false, noUnusedParameters: false },
     include: ["src"],
     exclude: [],

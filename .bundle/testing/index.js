@@ -1,0 +1,1 @@
+export { TestTable } from "./test-table.js";
