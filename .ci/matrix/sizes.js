@@ -5,8 +5,11 @@ import { bundling } from "./cells.js";
 import { SMALL_HANDLER } from "./programs.js";
 import { readJson, run, write } from "./projects.js";
 
-/** What each may be at most, in bytes: docs/packaging.md says which of them is a goal, and which only keeps it from growing. */
-const MOST = { installed: 1_470_000, tarball: 390_000, withSdk: 748_000, withoutSdk: 214_000, importRatio: 1.3 };
+/** What each was when somebody last looked, in bytes. docs/packaging.md has the figures for users. */
+const RECORDED = { installed: 1_470_000, tarball: 390_000, withSdk: 748_000, withoutSdk: 214_000 };
+/** A size that grows by more than this is an accident, or a decision to record. */
+const ROOM = 1.05;
+const MOST_IMPORT_RATIO = 1.3;
 
 /** An import is measured so often, and its fastest counts: noise only adds. */
 const ROUNDS = 15;
@@ -18,7 +21,7 @@ const LOADS = {
   CommonJS: (name) => ["--input-type=commonjs", "-e", timed(`require(${JSON.stringify(name)})`)],
 };
 
-/** Prints a line for each figure. @returns how many are too large. */
+/** Prints a line for each figure. @returns how many have grown too much. */
 export async function sizes({ root, tarball, nodes }) {
   let tooLarge = 0;
   const tell = (what, value, most, format = kilobytes) => {
@@ -26,25 +29,26 @@ export async function sizes({ root, tarball, nodes }) {
     if (!isFine) tooLarge += 1;
     console.log(`${isFine ? "ok    " : "FAIL  "}${what}: ${format(value)}, at most ${format(most)}`);
   };
+  const tellSize = (what, bytes, recorded) => tell(what, bytes, recorded * ROOM);
 
-  tell("the tarball", tarball.size, MOST.tarball);
-  tell("installed, without the SDK", await installedSize(root), MOST.installed);
+  tellSize("the tarball", tarball.size, RECORDED.tarball);
+  tellSize("installed, without the SDK", await installedSize(root), RECORDED.installed);
   for (const format of ["esm", "cjs"]) {
-    tell(`a minified handler (${format}), with the SDK`, await bundleSize(root, format, []), MOST.withSdk);
+    tellSize(`a minified handler (${format}), with the SDK`, await bundleSize(root, format, []), RECORDED.withSdk);
     const outside = await bundleSize(root, format, ["--external:@aws-sdk/*"]);
-    tell(`a minified handler (${format}), the SDK outside`, outside, MOST.withoutSdk);
+    tellSize(`a minified handler (${format}), the SDK outside`, outside, RECORDED.withoutSdk);
   }
   for (const { major, path } of nodes) {
     for (const [way, argsFor] of Object.entries(LOADS)) {
       const names = ["dynamutex", "@aws-sdk/client-dynamodb"];
       let [library, client] = await fastest(root, path, argsFor, names);
       // Other work on the machine hits one of the two more than the other: more rounds show both as they are.
-      for (let more = 1; more < MOST_MEASURED && library / client > MOST.importRatio; more += 1) {
+      for (let more = 1; more < MOST_MEASURED && library / client > MOST_IMPORT_RATIO; more += 1) {
         const again = await fastest(root, path, argsFor, names);
         [library, client] = [Math.min(library, again[0]), Math.min(client, again[1])];
       }
       const what = `import on Node ${major}, ${way}: ${ms(library)} of CPU time, the DynamoDB client's ${ms(client)}`;
-      tell(what, library / client, MOST.importRatio, (ratio) => `${ratio.toFixed(2)} x`);
+      tell(what, library / client, MOST_IMPORT_RATIO, (ratio) => `${ratio.toFixed(2)} x`);
     }
   }
   return tooLarge;
