@@ -44,7 +44,6 @@ export default {
   // It ends a test that hangs, and no other, however slow the machine is. So tests have none of their own. Jest ignores
   // a timeout of a project.
   testTimeout: isFull ? 600_000 : 120_000,
-  reporters: ["default", "<rootDir>/.ci/progress.js"],
   maxWorkers: 2,
   // A worker grows by what each file leaves behind in its module registry.
   workerIdleMemoryLimit: "350MB",

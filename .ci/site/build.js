@@ -1,5 +1,5 @@
 /**
- * `npm run docs:site` builds a static site of README, docs/ and the API into temp/site/built, with search; beside each page lies
+ * `npm run docs` builds a static site of README, docs/ and the API into temp/site/built, with search; beside each page lies
  * its Markdown, and llms.txt leads to these. With `--look` it opens every page of it in a headless Chromium.
  */
 import { spawnSync } from "node:child_process";

@@ -10,7 +10,7 @@ interface Options {
 
 const mode = () => z.optional(z.literal(["a", "b"]));
 
-/** `npm run check:types` compiles this file: each line below an expectation has to be refused. */
+/** `npm run check` compiles this file: each line below an expectation has to be refused. */
 describe("the types of options and their schemas", () => {
   it("go together if they say the same", () => {
     const check: OptionsCheck<Options> = optionsCheck(["f()"], () => ({

@@ -27,6 +27,9 @@ const LINKED = [
   ...DOCS,
   ...examplesPages(),
   ...["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md"].map(pageAt),
+  ...["README", "reports/simulation", "reports/model", "reports/defects", "reports/chaos"].map((page) =>
+    pageAt(`__tests__/proof/${page}.md`),
+  ),
 ];
 
 /** Written by a tool, and so without a question. */

@@ -110,12 +110,10 @@ test("leader-election: a leader is killed, the next resigns, and the observer se
 test("the page of examples has a line and a command for each of them, and the command knows them all", async () => {
   const names = readdirSync(EXAMPLES).filter((name) => existsSync(join(EXAMPLES, name, "main.ts")));
   const page = await readFile(join(EXAMPLES, "README.md"), "utf8");
-  const listed = [...page.matchAll(/^\| \[(.+)\]\(\1\/\) \|.*\| `npm run example -- \1` \|$/gm)].map(
-    ([, name]) => name,
-  );
+  const listed = [...page.matchAll(/^\| \[(.+)\]\(\1\/\) \|.*\| `npm run demo -- \1` \|$/gm)].map(([, name]) => name);
   expect(listed.sort()).toEqual(names);
   const { code, printed } = await outcome("main.js", ["--help"]);
-  expect(printed).toEqual([`npm run example -- NAME, where NAME is one of ${names.join(", ")}`]);
+  expect(printed).toEqual([`npm run demo -- NAME, where NAME is one of ${names.join(", ")}`]);
   expect(code).toBe(1);
 });
 

@@ -5,7 +5,7 @@ import { startEngine } from "./engine.js";
 import { LOCK_GROUPS } from "./lock-groups.js";
 import { runChaos } from "./run.js";
 
-const HELP = `npm run chaos -- [--minutes 5] [--seed N] [--history FILE] [--defect ${DEFECTS.join("|")}] \
+const HELP = `npm run proof -- chaos [--minutes 5] [--seed N] [--history FILE] [--defect ${DEFECTS.join("|")}] \
   [--only ${LOCK_GROUPS.map(({ tag }) => tag).join("|")}]...`;
 
 const { values } = parseArgs({

@@ -36,7 +36,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
 };
 
-const HELP = `npm run load -- [--runs 10] [--only ${Object.keys(SCENARIOS).join(",")}]`;
+const HELP = `npm run proof -- load [--runs 10] [--only ${Object.keys(SCENARIOS).join(",")}]`;
 
 const { values } = parseArgs({ options: { runs: { type: "string" }, only: { type: "string" } } });
 const runs = Number(values.runs ?? 10);

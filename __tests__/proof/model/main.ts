@@ -1,12 +1,10 @@
-import { readFile, writeFile } from "node:fs/promises";
-import { originNow, withReport } from "../simulation/report.js";
+import { originNow, writeReport } from "../simulation/report.js";
 import { STAGES, SWITCHES } from "./models.js";
 import type { Explored } from "./search.js";
 
 /**
- * Explores the protocol within the large bounds, and with each rule switched off within the small ones: `npm run model`.
- * `MODEL_STAGE=…` and `MODEL_SWITCH=…` select those whose name contains it. With a file name as argument, the report is
- * written there, between its marks.
+ * Explores the protocol within the large bounds, and with each rule switched off within the small ones: `npm run proof -- model`.
+ * `MODEL_STAGE=…` and `MODEL_SWITCH=…` select those whose name contains it. With `--report`, the report's page is written.
  */
 async function main(): Promise<void> {
   const { MODEL_STAGE, MODEL_SWITCH, MODEL_BOUNDS } = process.env;
@@ -23,8 +21,7 @@ async function main(): Promise<void> {
     tell(`\n${name} (${stage})`, result, breaks);
     return { name, broken: brokenIn(result, breaks) };
   });
-  const [file] = process.argv.slice(2);
-  if (file !== undefined) await writeFile(file, withReport(await readFile(file, "utf8"), report(explored, found)));
+  if (process.argv.includes("--report")) await writeReport("model", report(explored, found));
 }
 
 /** Which promise, and whether that was not to be expected. */

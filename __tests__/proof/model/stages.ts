@@ -141,7 +141,7 @@ const SMALL_SHARED = {
 
 export const SMALL: Readonly<Record<Stage, Limits>> = { ...SMALL_MUTEX, ...SMALL_SEMAPHORE, ...SMALL_SHARED };
 
-/** Some minutes, in `npm run model`. */
+/** Some minutes, in `npm run proof -- model`. */
 export const LARGE: Readonly<Record<Stage, Limits>> = {
   leases: { ...SMALL.leases, renewals: [1, 1], lateCopies: 1 },
   restarts: { ...SMALL.restarts, ticks: 1 },

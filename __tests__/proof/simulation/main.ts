@@ -1,13 +1,12 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { readFile, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { Coverage } from "./coverage.js";
 import { explore, parseStart } from "./explore.js";
 import { figuresOf } from "./figures.js";
 import { dynamutex } from "./protocol.js";
-import { originNow, withReport } from "./report.js";
+import { originNow, writeReport } from "./report.js";
 
 /** How many schedules a worker plays at once: each such part has a seed of its own, which its failure names. */
 const PART = 1_000;
@@ -36,9 +35,9 @@ interface Part {
 }
 
 /**
- * A long run with a report: `SIM_RUNS=100000 npm run simulate`, in as many processes as there are processors or
+ * A long run with a report: `SIM_RUNS=100000 npm run proof -- simulation`, in as many processes as there are processors or
  * `SIM_WORKERS` says. `SIM_SEED=7` plays the seeds from 7 on, 1 000 schedules each; `SIM_SEED=7/…` one failure again. With
- * a file name as argument, the report is written there, between its marks.
+ * `--report`, the report's page is written.
  */
 async function main(): Promise<void> {
   const runs = Number(process.env.SIM_RUNS ?? 10_000);
@@ -66,12 +65,11 @@ async function main(): Promise<void> {
   const rates = `${(total.runs / seconds).toFixed(0)} a second, ${total.steps} steps`;
   console.log(`${done}: ${rates}, ${found}\n${coverage}`);
   if (failed > 0) process.exitCode = 1;
-  const [file] = process.argv.slice(2);
-  if (file === undefined) return;
+  if (!process.argv.includes("--report")) return;
   const { date, commit } = originNow();
   const head = `${date}, commit ${commit}, seeds ${seeds}: ${done}, ${found}.`;
   const report = `${head}\n\n\`\`\`\n${figuresOf(coverage)}\n\`\`\``;
-  await writeFile(file, withReport(await readFile(file, "utf8"), report));
+  await writeReport("simulation", report);
 }
 
 async function playAll(parts: readonly Part[], workers: number) {

@@ -1,4 +1,6 @@
 import { execFileSync } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 
 /** Which day and which commit a report is of. */
 export interface Origin {
@@ -6,10 +8,12 @@ export interface Origin {
   readonly commit: string;
 }
 
+const REPORTS = "__tests__/proof/reports";
+
 export function originNow(): Origin {
   const git = (...words: string[]): string => execFileSync("git", words, { encoding: "utf8" }).trim();
-  // What is written by a report is no change of what it reports on.
-  const isClean = git("status", "--porcelain", "--", "lib", "__tests__") === "";
+  // A report does not change what it is about.
+  const isClean = git("status", "--porcelain", "--", "lib", "__tests__", `:(exclude)${REPORTS}`) === "";
   const commit = `${git("rev-parse", "--short", "HEAD")}${isClean ? "" : " with changes"}`;
   return { date: new Date().toISOString().slice(0, 10), commit };
 }
@@ -17,9 +21,19 @@ export function originNow(): Origin {
 const BEGIN = "<!-- report -->";
 const END = "<!-- end of report -->";
 
-/** The page with another report between its marks. */
-export function withReport(page: string, report: string): string {
+/** The page of a report: "model". */
+export async function reportPage(name: string): Promise<string> {
+  return await readFile(pathOf(name), "utf8");
+}
+
+/** Writes a report into its page, between the marks. */
+export async function writeReport(name: string, report: string): Promise<void> {
+  const page = await reportPage(name);
   const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
-  if (begin < 0 || end < begin) throw new Error(`The page has no ${BEGIN} and ${END}`);
-  return `${page.slice(0, begin + BEGIN.length)}\n${report}\n${page.slice(end)}`;
+  if (begin < 0 || end < begin) throw new Error(`${pathOf(name)} has no ${BEGIN} and ${END}`);
+  await writeFile(pathOf(name), `${page.slice(0, begin + BEGIN.length)}\n${report}\n${page.slice(end)}`);
+}
+
+function pathOf(name: string): string {
+  return join(REPORTS, `${name}.md`);
 }

@@ -13,7 +13,7 @@ export type Operation = "lock()" | "a renewal" | "unlock()";
 const IN_LIB = /\/lib\/((?:[\w-]+\/)*[\w-]+)\.js$/;
 
 /**
- * `npm run trace`: the files of lib/ whose functions run in a warm, uncontended `lock()`, in a renewal and in `unlock()`, by
+ * `npm run proof -- trace`: the files of lib/ whose functions run in a warm, uncontended `lock()`, in a renewal and in `unlock()`, by
  * the engine's own count of calls. With `--json`, as one line of JSON.
  */
 const engine = process.env.DYNAMODB_ENDPOINT === undefined ? await startDynamoDbLocal() : undefined;

@@ -9,7 +9,7 @@ import { changes, figuresOf, lineOf, type Work } from "./judge.js";
 import { WORKLOADS, workOf } from "./workloads.js";
 import type { Counts } from "./world.js";
 
-const HELP = `npm run work -- [--only semaphore] [--accept "why it changes"]`;
+const HELP = `npm run proof -- work [--only semaphore] [--accept "why it changes"]`;
 
 /** How many seeds a worker plays at once. */
 const PART = 50;

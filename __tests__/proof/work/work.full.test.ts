@@ -4,7 +4,7 @@ import { changes, figuresOf, lineOf } from "./judge.js";
 import { WORKLOADS, workOf } from "./workloads.js";
 import type { Counts } from "./world.js";
 
-/** A part of what `npm run work` plays, and how far the mean of so few seeds is from that of all. */
+/** A part of what `npm run proof -- work` plays, and how far the mean of so few seeds is from that of all. */
 const SEEDS = 100;
 const BOUND_PERCENT = 6;
 

@@ -8,7 +8,7 @@ import { PROTOCOL_DEFECTS } from "./protocol-defects.js";
 import { QUEUE_DEFECTS } from "./queue-defects.js";
 import { TAKING_DEFECTS } from "./taking-defects.js";
 
-/** All seeded defects, in the order of docs/simulation-defects.md. */
+/** All seeded defects, in the order of the report. */
 export const DEFECTS: Defects = {
   ...PROTOCOL_DEFECTS,
   ...TAKING_DEFECTS,

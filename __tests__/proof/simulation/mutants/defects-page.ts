@@ -120,5 +120,5 @@ const SHOWN_WORDS = 12;
 function shown({ id, link, text }: PageRule): string {
   const words = text.replaceAll("<", "&lt;").split(" ");
   const begin = words.slice(0, SHOWN_WORDS).join(" ");
-  return `[${id.split(": ")[0]}](${link}): ${begin}${words.length > SHOWN_WORDS ? " …" : ""}`;
+  return `[${id.split(": ")[0]}](../../../docs/${link}): ${begin}${words.length > SHOWN_WORDS ? " …" : ""}`;
 }

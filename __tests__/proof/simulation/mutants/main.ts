@@ -1,6 +1,6 @@
-import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { originNow, withReport } from "../report.js";
+import { parseArgs } from "node:util";
+import { originNow, reportPage, writeReport } from "../report.js";
 import { DEFECTS } from "./all-defects.js";
 import type { Defect } from "./defect.js";
 import { NO_DEFECT, type Row, readReport, reportOf, rowOf, runLater } from "./defects-page.js";
@@ -19,28 +19,35 @@ const ALL: readonly (readonly [name: string, defect: Defect])[] = [
 ];
 
 /**
- * Whether the tests see defects: `npm run mutants` builds in one after the other and runs the simulation on each, and the
- * test that is named for it where no schedule shows it.
- * With a file name as argument, what was found is written there, and what was not run again stays; `--no-run` writes the tables anew
- * from what stands there.
+ * Whether the tests see defects: `npm run proof -- defects` builds in one after the other and runs the simulation on each, and the
+ * test that is named for it where no schedule shows it. `SIM_DEFECT=…` selects those whose name contains it, and `--sample 4` draws
+ * four of them.
+ * With `--report`, what was found is written into the report's page, and what was not run again stays; `--no-run` writes its tables
+ * anew from what stands there.
  */
 async function main(): Promise<void> {
-  const [file] = process.argv.slice(2).filter((word) => word !== "--no-run");
-  const chosen = ALL.filter(
-    ([name]) => name.includes(process.env.SIM_DEFECT ?? "") && !process.argv.includes("--no-run"),
-  );
+  const { values } = parseArgs({
+    options: { report: { type: "boolean" }, "no-run": { type: "boolean" }, sample: { type: "string" } },
+  });
+  const selected = values["no-run"] ? [] : ALL.filter(([name]) => name.includes(process.env.SIM_DEFECT ?? ""));
+  const chosen = values.sample === undefined ? selected : sampleOf(selected, Number(values.sample));
   const found = chosen.length > 0 ? await huntAll(chosen) : new Map<string, Row>();
-  if (file === undefined) return;
+  if (!values.report) return;
 
-  const page = await readFile(file, "utf8");
-  const before = readReport(page);
+  const before = readReport(await reportPage("defects"));
   const { date, commit } = originNow();
   const isWhole = chosen.length === ALL.length;
   const origin = isWhole
     ? `${date}, commit ${commit}, seed ${seed}, at most ${runs} schedules for each.`
     : before.origin;
   const more = [...found].map(([name, row]) => [name, isWhole ? row : runLater(row)] as const);
-  await writeFile(file, withReport(page, reportOf(origin, new Map([...before.rows, ...more]))));
+  await writeReport("defects", reportOf(origin, new Map([...before.rows, ...more])));
+}
+
+function sampleOf(all: typeof ALL, count: number): typeof ALL {
+  const left = [...all];
+  while (left.length > count) left.splice(Math.floor(Math.random() * left.length), 1);
+  return left;
 }
 
 async function huntAll(chosen: typeof ALL): Promise<Map<string, Row>> {

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { cp, mkdir, readFile, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Defect } from "./defect.js";
@@ -22,7 +23,9 @@ export async function makeMutant(defect: Defect, folder: string): Promise<void> 
   await mkdir(folder, { recursive: true });
   const edited = await withDefect(defect);
   const filter = (path: string): boolean => !path.endsWith("/node_modules");
-  for (const name of COPIED) await cp(join(ROOT, name), join(folder, name), { recursive: true, filter, force: true });
+  for (const name of COPIED.filter((one) => existsSync(join(ROOT, one)))) {
+    await cp(join(ROOT, name), join(folder, name), { recursive: true, filter, force: true });
+  }
   await writeLibrary(edited, folder);
   await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"), "junction");
   const { output, code } = await run([join(folder, ".ci/transpile.js")], { cwd: folder });

@@ -1,1 +1,0 @@
-export { TestTable } from "./test-table.js";
