@@ -78,10 +78,6 @@ describe("the index", () => {
 });
 
 describe("the README", () => {
-  it("has at most 1 300 words", () => {
-    expect(README.text.split(/\s+/).filter((word) => word !== "").length).toBeLessThanOrEqual(1_300);
-  });
-
   it("names every code of an error that errors.md names, which are all", async () => {
     const library = await readFile(join(ROOT, "lib", "errors.ts"), "utf8");
     const codes = [...library.matchAll(/super\("(LOCK_\w+)"/g)].map(([, code]) => code);
