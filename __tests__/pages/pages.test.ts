@@ -38,8 +38,13 @@ const GENERATED = ["", "-testing", "-node-cron", "-prom-client", "-nestjs", "-ot
 );
 
 describe("links", () => {
-  test.each(LINKED.map((page) => [page.path, page] as const))("%s has none that leads nowhere", (_, page) => {
-    expect(linksOf(page).filter((link) => !leadsSomewhere(page, link))).toEqual([]);
+  test("lead somewhere", () => {
+    const wrong = LINKED.flatMap((page) =>
+      linksOf(page)
+        .filter((link) => !leadsSomewhere(page, link))
+        .map((link) => `${page.path}: ${link}`),
+    );
+    expect(wrong).toEqual([]);
   });
 
   test("are found, and a wrong one is told from a right one", () => {
@@ -70,10 +75,10 @@ describe("the index", () => {
   });
 
   const asked = [...DOCS, pageAt("SECURITY.md"), pageAt("AGENTS.md")].filter(({ path }) => !GENERATED.includes(path));
-  it.each(asked.map((page) => [page.path, page] as const))("%s opens with its question", (path, page) => {
-    const question = openingQuestion(page);
-    expect(question).toMatch(/^[A-Z].+\?$/);
-    if (path !== INDEX.path) expect(linked.get(path)).toBe(question);
+  it("has for each page the question with which that opens", () => {
+    const opening = asked.map((page) => [page.path, openingQuestion(page)] as const);
+    expect(opening.filter(([, question]) => !/^[A-Z].+\?$/.test(question))).toEqual([]);
+    expect(opening.filter(([path, question]) => path !== INDEX.path && linked.get(path) !== question)).toEqual([]);
   });
 });
 

@@ -23,16 +23,19 @@ describe("what the pages promise", () => {
     expect(ROWS.length).toBeGreaterThanOrEqual(PROMISES.length);
   });
 
-  test.each(PROMISES)("$page: $point has a test in the table", ({ page, point }) => {
-    expect(ROWS.filter((row) => row.page === page && point.startsWith(row.promise))).not.toEqual([]);
+  test("has a test in the table", () => {
+    const isListed = ({ page, point }: (typeof PROMISES)[number]): boolean =>
+      ROWS.some((row) => row.page === page && point.startsWith(row.promise));
+    expect(PROMISES.filter((promise) => !isListed(promise))).toEqual([]);
   });
 
-  test.each(ROWS)(
-    "$page: $promise is said there, and $file has the test that is named",
-    ({ page, promise, file, title }) => {
-      expect(pageAt(page).text.replaceAll(/\s+/g, " ")).toContain(promise);
+  test("is what the table says, and each file has the test that is named there", () => {
+    const isSaid = ({ page, promise }: (typeof ROWS)[number]): boolean =>
+      pageAt(page).text.replaceAll(/\s+/g, " ").includes(promise);
+    const isTested = ({ file, title }: (typeof ROWS)[number]): boolean => {
       const path = join(process.cwd(), "__tests__", file);
-      expect(existsSync(path) && readFileSync(path, "utf8")).toContain(`"${title}`);
-    },
-  );
+      return existsSync(path) && readFileSync(path, "utf8").includes(`"${title}`);
+    };
+    expect(ROWS.filter((row) => !isSaid(row) || !isTested(row))).toEqual([]);
+  });
 });

@@ -18,10 +18,8 @@ import type { Attributes, Row } from "../../lib/protocol/row.js";
 import type { Write } from "../../lib/protocol/writes.js";
 import type { Store, WriteOutcome } from "../../lib/store.js";
 import { TestTable } from "../../lib/testing/index.js";
-import { MemoryTable } from "../../lib/testing/memory-table.js";
 import { systemClock } from "../../lib/time/clock.js";
 import { IS_FULL } from "./full.js";
-import { MemoryStore } from "./message-store.js";
 import { requestsOn } from "./requests-on.js";
 import { itemOf, rowWith } from "./store-cases.js";
 import { testClient } from "./table.js";
@@ -47,9 +45,10 @@ const IN_AN_APPLICATIONS_TABLE: SubjectCase = [
   () => tableSubject({ keys: { partition: "key", sort: "order", ttl: "ttl" }, keyPrefix: "lock#" }),
 ];
 
+const WITHOUT_A_SORT_KEY: SubjectCase = ["in a table without one", () => tableSubject({ keys: { sort: null } })];
+
 /** The stores that have rows beside a lock's own. */
 export const SORTED_SUBJECTS: readonly SubjectCase[] = [
-  ["in memory", memorySubject],
   ["through dynamutex/testing", testTableSubject],
   ["in a table with a sort key", () => tableSubject({})],
   // The same requests under other names, which dynamodb/parity.test.ts compares with the table in memory in any case.
@@ -59,7 +58,8 @@ export const SORTED_SUBJECTS: readonly SubjectCase[] = [
 /** Every kind of store. */
 export const ALL_SUBJECTS: readonly SubjectCase[] = [
   ...SORTED_SUBJECTS,
-  ["in a table without one", () => tableSubject({ keys: { sort: null } })],
+  // The same requests, with one key less.
+  ...(IS_FULL ? [WITHOUT_A_SORT_KEY] : []),
 ];
 
 /** A store for all the tests of a block, and what each row that they plant has unless they say otherwise. */
@@ -84,17 +84,7 @@ export function useSubject(subjectOf: () => Promise<Subject>, defaults: Partial<
   };
 }
 
-function memorySubject(): Promise<Subject> {
-  const table = new MemoryTable();
-  return Promise.resolve({
-    store: new MemoryStore(table),
-    plantItem: async (at, item) => table.plant(at, item),
-    item: async (at) => table.item(at),
-    end: async () => {},
-  });
-}
-
-/** What a host of a user's test has: the library knows it by its store alone. */
+/** The table in memory, as a host of a user's test has it: the library knows it by its store alone. */
 function testTableSubject(): Promise<Subject> {
   const table = new TestTable();
   const { session } = table.host();

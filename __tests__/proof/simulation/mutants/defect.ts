@@ -2,7 +2,7 @@
  * What somebody might get wrong in lib/, as edits of its TypeScript: text of a file, and what replaces it. The text occurs there
  * exactly once; a space in it stands for any white space, so that formatting breaks no edit.
  *
- * Whoever changes such a text writes the edit anew: the same mistake, in code that compiles. `npm test -- mutants` lists the edits
+ * Whoever changes such a text writes the edit anew: the same mistake, in code that compiles. `npm run jest -- mutants` lists the edits
  * that do not apply or compile. In code behind `if (false)` or an inserted `return`, the compiler narrows no types: write
  * `if (Boolean(0))`. A local that an edit leaves unused is no error. A defect that has become impossible is deleted.
  */
