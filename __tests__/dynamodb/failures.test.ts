@@ -196,6 +196,56 @@ describe("what somebody has to put right", () => {
     for (const word of words) expect(failure.message).toContain(word);
   });
 
+  test("a refused key of KMS is told as that, and not as a missing permission for DynamoDB", async () => {
+    const message = "User: ada is not authorized to perform: kms:Decrypt on resource: arn:aws:kms:us-east-1:1:key/2";
+    const failure = await readFailure(clientAt(await refusing("AccessDeniedException", message)));
+    expect(failure).toMatchObject({ transient: false, answered: true });
+    expect(failure.message).toContain(
+      "the KMS key that encrypts table locks refuses these credentials: allow kms:Decrypt",
+    );
+    expect(failure.message).not.toContain("dynamodb:");
+  });
+
+  test.each<readonly [string, object, RegExp]>([
+    [
+      "a file that this process may not read",
+      { code: "EACCES", errno: -13, syscall: "open", path: "/secrets/token" },
+      /cannot read \/secrets\/token \(EACCES\): let this process read it/,
+    ],
+    [
+      "a folder where a file should be",
+      { code: "EISDIR", errno: -21, syscall: "read", path: "/secrets" },
+      /cannot read \/secrets \(EISDIR\): put a file there/,
+    ],
+    [
+      "no home directory",
+      { code: "ERR_SYSTEM_ERROR", errno: -2, syscall: "uv_os_homedir", info: { code: "ENOENT" } },
+      /no home directory.*set HOME/,
+    ],
+  ])("%s, which credentials come from, is final", async (_case, thrown, remedy) => {
+    const credentials = async () => {
+      throw Object.assign(new Error("no"), thrown);
+    };
+    const failure = await takeFailure(testClient({ credentials, maxAttempts: 1 }));
+    expect(failure).toMatchObject({ transient: false, answered: false });
+    expect(failure.message).toMatch(remedy);
+  });
+
+  test("an account's endpoint that DNS does not know: how to do without it", () => {
+    const host = "123456789012.ddb.eu-west-1.amazonaws.com";
+    const error = Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), { code: "ENOTFOUND", errno: -3008 });
+    const { message } = storeFailure(error, { action: "GetItem", tableName: "locks" });
+    expect(message).toContain("set AWS_ACCOUNT_ID_ENDPOINT_MODE=disabled");
+    expect(message).not.toContain("correct AWS_REGION");
+  });
+
+  test("a client of another version of the SDK: what to compare", async () => {
+    const error = new Error("serializerMiddleware is not found when adding endpointV2Middleware middleware before it");
+    const { message, transient } = storeFailure(error, { action: "GetItem", tableName: "locks" });
+    expect(transient).toBe(false);
+    expect(message).toContain("npm ls @aws-sdk/client-dynamodb");
+  });
+
   test("a missing permission lists all that locks, or create(), need, as docs/table.md has them", async () => {
     const { text } = pageAt("docs/table.md");
     const denied = Object.assign(new Error("no"), { name: "AccessDeniedException" });
@@ -387,6 +437,32 @@ describe("the client of the environment", () => {
     const failure = await takeFailure(clientWith());
     expect(failure).toMatchObject({ transient: false, answered: false, cause: { name: "CredentialsProviderError" } });
     expect(failure.message).toContain("found no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
+  });
+
+  test("whose web identity has no token file says which variable names it, at once", async () => {
+    const missing = "/var/run/no-such-token";
+    environment({
+      AWS_REGION: "us-east-1",
+      AWS_WEB_IDENTITY_TOKEN_FILE: missing,
+      AWS_ROLE_ARN: "arn:aws:iam::123456789012:role/locks",
+    });
+    const failure = await takeFailure(clientWith());
+    expect(failure).toMatchObject({ transient: false, answered: false });
+    expect(failure.message).toContain(
+      `cannot read ${missing} (ENOENT), which AWS_WEB_IDENTITY_TOKEN_FILE names: put a`,
+    );
+  });
+
+  test("whose key ends with a newline says so, and in which variables to look", async () => {
+    environment({
+      ...KEYS,
+      AWS_REGION: "us-east-1",
+      AWS_SESSION_TOKEN: "token\n",
+      AWS_ENDPOINT_URL: "http://127.0.0.1:9",
+    });
+    const failure = await takeFailure(clientWith());
+    expect(failure).toMatchObject({ transient: false, answered: false });
+    expect(failure.message).toMatch(/line break.*AWS_SESSION_TOKEN, .*newline at the end/);
   });
 
   test("without a region says how to give one", async () => {

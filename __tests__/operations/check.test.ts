@@ -321,6 +321,15 @@ describe("check() with permissions that are missing", () => {
     expect(Object.values(report.permissions).filter((answer) => answer === "allowed")).toHaveLength(8);
   });
 
+  test("a key of KMS that refuses is told as that", async () => {
+    const tableName = await rightTable();
+    scene.proxy.on("GetItem", error("AccessDeniedException", "not authorized to perform: kms:Decrypt"), FOREVER);
+    const message = onlyProblem(await check(tableName), "error permission");
+    expect(message).toMatch(
+      /^The KMS key that encrypts table .* allow kms:Decrypt .*; until then, nobody can wait for a lock/,
+    );
+  });
+
   test("where the table may not be described, a missing table and a key that does not fit show all the same", async () => {
     scene.proxy.on("DescribeTable", denied(), FOREVER);
     scene.proxy.on("DescribeTimeToLive", denied(), FOREVER);

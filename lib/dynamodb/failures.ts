@@ -5,8 +5,9 @@ import type {
   TransactionCanceledException,
 } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
-import { missingPermission } from "./permissions.js";
+import { missingPermission, refusedKey } from "./permissions.js";
 import { unreachable } from "./unreachable.js";
+import { unreadableFile } from "./unreadable-file.js";
 
 /** How far a request came that has no answer. */
 export interface Progress {
@@ -70,20 +71,35 @@ const OF_A_WRONG_CLOCK = /Signature (expired|not yet current)/i;
 const FOREIGN_REALM = "AWS SDK error wrapper for ";
 
 /** What to do about errors that are not transient. */
-const REMEDIES: Readonly<Record<string, (context: RequestContext) => string>> = {
+const REMEDIES: Readonly<Record<string, (context: RequestContext, message: string) => string>> = {
   ResourceNotFound: ({ tableName, region }) =>
     `table ${tableName} does not exist${region === undefined ? "" : ` in region ${region}`} for these credentials: ` +
     `\`await locks.create()\` creates it, and so does \`npx dynamutex create-table --table ${tableName}\`, which prints a template with --print`,
-  AccessDenied: ({ action, tableName }) => missingPermission(action, tableName),
+  AccessDenied: ({ action, tableName }, message) =>
+    refusedKey(message, tableName) ?? missingPermission(action, tableName),
   CredentialsProvider: () =>
     "the AWS SDK found no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or AWS_PROFILE, give the " +
     "process a role, or pass a `client` that has credentials",
-  ExpiredToken: () => "the credentials have expired: refresh them, or use a provider that does so by itself",
+  ExpiredToken: () =>
+    "the credentials have expired. The AWS SDK reads a file of credentials once in a process: renew them and start the process " +
+    "again, or use a role or a provider that renews them by itself",
   UnrecognizedClient: () =>
     "DynamoDB does not know these credentials: check the access key, the session token and the region",
   InvalidSignature: () =>
     "DynamoDB refused the signature: check the secret access key, and that the host's clock is right",
 };
+
+/** What Node says of a signature that holds a line break. */
+const INVALID_HEADER = /^Invalid character in header content/;
+const UNSENDABLE_KEY =
+  "the AWS access key or session token holds a line break or another character that no HTTP header may hold: check " +
+  "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or the secret that they come from, for a newline at the end";
+
+/** What an SDK says of a command that another version of it has made. */
+const OTHER_SDK = /\b\w+Middleware(Options)? is not found when adding\b/;
+const CLIENT_OF_OTHER_SDK =
+  "the `client` is of a version of @aws-sdk/client-dynamodb that does not fit the one which dynamutex uses: install one version " +
+  "for both (`npm ls @aws-sdk/client-dynamodb` shows them), or leave `client` out";
 
 /** An error of the SDK's credentials, whose message has this at its end. */
 const EXPIRED_SSO =
@@ -205,6 +221,7 @@ function isThrottling(failure: Failure): boolean {
 /** Whether the same request may succeed later, by what its error says. */
 function mayPass(failure: Failure): boolean {
   const { name, message, code, errno, $metadata, $retryable } = failure;
+  if (unreadableFile(failure) !== undefined) return false;
   return (
     isThrottling(failure) ||
     isNamed(failure, TRANSIENT) ||
@@ -235,7 +252,11 @@ function remedyFor(failure: Failure, context: RequestContext): string | undefine
   if (/\baws sso login\b/.test(failure.message)) return EXPIRED_SSO;
   const kind = kindOf(failure.name);
   const known = REMEDIES[SAME_REMEDY[kind] ?? kind];
-  if (known !== undefined) return known(context);
+  if (known !== undefined) return known(context, failure.message);
+  const file = unreadableFile(failure);
+  if (file !== undefined) return file;
+  if (INVALID_HEADER.test(failure.message)) return UNSENDABLE_KEY;
+  if (OTHER_SDK.test(failure.message)) return CLIENT_OF_OTHER_SDK;
   const wrongAddress = isAnswer(failure) ? undefined : unreachable(failure);
   if (wrongAddress !== undefined) return wrongAddress;
   if (/region is missing/i.test(failure.message)) {

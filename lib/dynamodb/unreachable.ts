@@ -36,6 +36,12 @@ function withoutTls(): string {
 }
 
 function unknownHost(host: string): string {
+  if (/^\d{12}\.ddb\./.test(host)) {
+    return (
+      `no host of the name ${host} is found, which is the endpoint of the account: set AWS_ACCOUNT_ID_ENDPOINT_MODE=disabled for the ` +
+      `Region's endpoint, or let DNS in this network resolve *${host.slice("123456789012".length)}`
+    );
+  }
   const elsewhere = `the client's region or endpoint (AWS_REGION, ${ENDPOINTS.join(", ")}, region and endpoint_url in ~/.aws/config)`;
   const isIn = (value: string, name: string): boolean =>
     name === "AWS_REGION" ? host.split(".").includes(value) : hostOf(value) === host;

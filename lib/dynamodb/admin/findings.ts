@@ -1,6 +1,7 @@
 import type { TableDescription, TimeToLiveDescription } from "@aws-sdk/client-dynamodb";
 import type { TableLayout } from "../../options/table.js";
 import type { TableAction, TableFacts, TableProblem, TableReport } from "../../table-report.js";
+import { refusedKey } from "../permissions.js";
 import { indexConflicts } from "../table-indexes.js";
 import { isStrong, keyAdvice, keyIn } from "../table-keys.js";
 import { isNotImplemented } from "./admin-requests.js";
@@ -126,6 +127,10 @@ export function actionProblem(
   }
   // What DynamoDB itself has said.
   const { message: reason } = cause.cause as Error;
+  const key = kind === "refused" ? refusedKey(reason, tableName) : undefined;
+  if (key !== undefined) {
+    return { code: "permission", severity, message: `${key.replace(/^t/, "T")}; until then, ${without} (${reason})` };
+  }
   const message =
     kind === "refused"
       ? `These credentials lack the permission dynamodb:${action} on table ${tableName}: ${without}; add it to their IAM policy`
