@@ -9,5 +9,7 @@ import { MODULES } from "./entries.js";
 
 const packages = ["typedoc@0.28.20", "typescript@6.0.3"].flatMap((name) => ["-p", name]);
 const entries = MODULES.map(({ file }) => `lib/${file}.ts`);
-const { status } = spawnSync("npx", ["-y", ...packages, "typedoc", ...entries], { stdio: "inherit" });
+const { status } = spawnSync("npx", ["-y", ...packages, "typedoc", "--options", ".ci/typedoc.json", ...entries], {
+  stdio: "inherit",
+});
 process.exitCode = status ?? 1;

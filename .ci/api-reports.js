@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { Extractor, ExtractorConfig } from "@microsoft/api-extractor";
 import { DIST, MODULES } from "./entries.js";
 
-const FILE = resolve("api-extractor.json");
+const FILE = resolve(".ci/api-extractor.json");
 const SILENT = { logLevel: "none", addToApiReportFile: false };
 
 for (const { name, file } of MODULES) {
