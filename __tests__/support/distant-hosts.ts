@@ -1,14 +1,11 @@
 import type { Lock, Lockable } from "../../lib/index.js";
-import { Mutex } from "../../lib/mutex.js";
+import type { Mutex } from "../../lib/mutex.js";
 import type { LockOptions } from "../../lib/options/calls.js";
-import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
-import { Sections } from "../../lib/queues/sections.js";
-import { Semaphore } from "../../lib/semaphore.js";
-import { Session } from "../../lib/session/session.js";
-import { SharedMutex } from "../../lib/shared-mutex.js";
+import type { MutexOptions } from "../../lib/options/mutex.js";
 import { MemoryTable } from "../../lib/testing/memory-table.js";
 import type { Clock } from "../../lib/time/clock.js";
 import { watch } from "./eventually.js";
+import { LibraryHost } from "./library-host.js";
 import { ManualTime } from "./manual-time.js";
 import type { Message } from "./message.js";
 import { aborted, answerOf, MemoryStore } from "./message-store.js";
@@ -44,8 +41,7 @@ export class BusyHost {
   /** How long each section had been waited for. */
   readonly waits: number[] = [];
   readonly #clock: Clock;
-  readonly #session: Session;
-  readonly #sections: Sections;
+  readonly #host: LibraryHost;
   readonly #callers: Promise<void>[];
 
   constructor(
@@ -67,8 +63,7 @@ export class BusyHost {
       return answer;
     });
     const random = seededRandom(1, owner);
-    this.#session = new Session({ store, clock: this.#clock, owner, random });
-    this.#sections = new Sections(this.#session);
+    this.#host = new LibraryHost({ store, clock: this.#clock, owner, random });
     const objects = mutexes.map((options) => this.#lockable(options, work));
     this.#callers = Array.from({ length: callers }, (_, index) =>
       this.#call(objects[index % objects.length] as Lockable, work).catch(() => undefined),
@@ -76,13 +71,12 @@ export class BusyHost {
   }
 
   mutex(options: MutexOptions): Mutex {
-    return new Mutex(this.#sections, NAME, mutexSettings(options));
+    return this.#host.mutex(NAME, options);
   }
 
   #lockable(options: MutexOptions, { permits, side }: Pick<Work, "permits" | "side">): Lockable {
-    const settings = mutexSettings(options);
-    if (permits !== undefined) return new Semaphore(this.#sections, NAME, { permits, settings });
-    return side === undefined ? this.mutex(options) : new SharedMutex(this.#sections, NAME, settings)[side];
+    if (permits !== undefined) return this.#host.semaphore(NAME, { ...options, permits });
+    return side === undefined ? this.mutex(options) : this.#host.sharedMutex(NAME, options)[side];
   }
 
   get requests(): number {
@@ -95,7 +89,7 @@ export class BusyHost {
 
   /** Ends its callers: what waits is rejected, what is held is released. */
   async close(): Promise<void> {
-    await this.#session.close();
+    await this.#host.session.close();
     await Promise.all(this.#callers);
   }
 

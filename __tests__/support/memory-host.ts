@@ -1,17 +1,8 @@
-import { Flights } from "../../lib/flights/flights.js";
-import { Mutex } from "../../lib/mutex.js";
-import { type MutexOptions, mutexSettings } from "../../lib/options/mutex.js";
-import { type SemaphoreOptions, semaphoreSettings } from "../../lib/options/semaphore.js";
-import { type SharedMutexOptions, sharedMutexSettings } from "../../lib/options/shared-mutex.js";
 import { LOCK_SORT, lockAt, permitAt, writerAt } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
-import { Sections } from "../../lib/queues/sections.js";
-import { Semaphore } from "../../lib/semaphore.js";
-import { Session, type TableId } from "../../lib/session/session.js";
-import { lockAll } from "../../lib/sets/lock-all.js";
-import type { LockSet } from "../../lib/sets/lock-set.js";
-import { SharedMutex } from "../../lib/shared-mutex.js";
+import type { TableId } from "../../lib/session/session.js";
 import { MemoryTable } from "../../lib/testing/memory-table.js";
+import { LibraryHost } from "./library-host.js";
 import { type ManualClockOptions, ManualTime } from "./manual-time.js";
 import type { Answer, Message } from "./message.js";
 import { aborted, answerOf, MemoryStore } from "./message-store.js";
@@ -23,17 +14,14 @@ import { aborted, answerOf, MemoryStore } from "./message-store.js";
 export type Fate = "answered" | "lost" | "reply lost" | Promise<unknown>;
 
 /** A process on a table in memory, with a network that does what a test says. */
-export class MemoryHost {
+export class MemoryHost extends LibraryHost {
   readonly table: MemoryTable;
-  readonly session: Session;
   readonly sent: Message[] = [];
   fate: (message: Message) => Fate = () => "answered";
   /** What is waited for between an answer that the table has given and its arrival; undefined for nothing. */
   hold: (message: Message) => Promise<unknown> | undefined = () => undefined;
   /** How often its client was closed. */
   closed = 0;
-  readonly #sections: Sections;
-  readonly flights: Flights;
   #toldUpTo = 0;
 
   constructor(
@@ -57,37 +45,16 @@ export class MemoryHost {
       readonly mostRemembered?: number;
     } & ManualClockOptions = {},
   ) {
-    this.table = table;
     const store = new MemoryStore(table, (message, signal) => this.#send(message, signal));
-    store.close = () => {
-      this.closed += 1;
-    };
     const bounds = {
       ...(togetherFrom !== undefined && { togetherFrom }),
       ...(mostRemembered !== undefined && { mostRemembered }),
     };
-    this.session = new Session({ store, clock: time.clock(how), owner, table: tableId, random, ...bounds });
-    this.#sections = new Sections(this.session);
-    this.flights = new Flights(this.#sections);
-  }
-
-  mutex(name: string, options: MutexOptions = {}): Mutex {
-    return new Mutex(this.#sections, name, mutexSettings(options), this.flights);
-  }
-
-  semaphore(name: string, options: SemaphoreOptions): Semaphore {
-    this.session.usesSemaphore(name, options.permits);
-    return new Semaphore(this.#sections, name, semaphoreSettings(options, {}));
-  }
-
-  sharedMutex(name: string, options: SharedMutexOptions = {}): SharedMutex {
-    return new SharedMutex(this.#sections, name, sharedMutexSettings(options, {}));
-  }
-
-  lockAll(names: readonly string[], options: MutexOptions = {}): Promise<LockSet> {
-    const settings = mutexSettings(options);
-    const members = names.map((name) => ({ name, settings }));
-    return lockAll(this.session, members, { waitMs: settings.waitMs });
+    super({ store, clock: time.clock(how), owner, table: tableId, random, ...bounds });
+    this.table = table;
+    store.close = () => {
+      this.closed += 1;
+    };
   }
 
   row(name: string): Row | undefined {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "@jest/globals";
 import type { Lock } from "../../../lib/lock.js";
-import { Mutex } from "../../../lib/mutex.js";
-import { type MutexOptions, mutexSettings } from "../../../lib/options/mutex.js";
-import { Sections } from "../../../lib/queues/sections.js";
-import { Session } from "../../../lib/session/session.js";
+import type { Mutex } from "../../../lib/mutex.js";
+import type { MutexOptions } from "../../../lib/options/mutex.js";
+import type { Session } from "../../../lib/session/session.js";
 import { MemoryTable } from "../../../lib/testing/memory-table.js";
 import { watch } from "../../support/eventually.js";
+import { LibraryHost } from "../../support/library-host.js";
 import { ManualTime } from "../../support/manual-time.js";
 import { MemoryStore } from "../../support/message-store.js";
 import { placesIn } from "../../support/places.js";
@@ -34,9 +34,8 @@ class Queue {
   host(owner: string, options: MutexOptions = {}): { meter: Meter; session: Session; mutex: Mutex } {
     const meter = new Meter();
     const store = meter.on(new MemoryStore(this.table));
-    const session = new Session({ store, clock: this.time.clock(), owner, random: seededRandom(7, owner) });
-    const mutex = new Mutex(new Sections(session), NAME, mutexSettings({ fair: true, ...options }));
-    return { meter, session, mutex };
+    const host = new LibraryHost({ store, clock: this.time.clock(), owner, random: seededRandom(7, owner) });
+    return { meter, session: host.session, mutex: host.mutex(NAME, { fair: true, ...options }) };
   }
 
   async fill(waiters: number, options: MutexOptions = {}): Promise<void> {

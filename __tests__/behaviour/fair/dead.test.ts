@@ -1,13 +1,13 @@
 import { describe, expect, test } from "@jest/globals";
-import { Mutex } from "../../../lib/mutex.js";
-import { type MutexOptions, mutexSettings } from "../../../lib/options/mutex.js";
+import type { Mutex } from "../../../lib/mutex.js";
+import type { MutexOptions } from "../../../lib/options/mutex.js";
 import { lockAt, MUTEX_QUEUE, placeAt } from "../../../lib/protocol/addresses.js";
 import type { Row } from "../../../lib/protocol/row.js";
-import { Sections } from "../../../lib/queues/sections.js";
 import { Sweeper } from "../../../lib/queues/sweeper.js";
-import { Session } from "../../../lib/session/session.js";
+import type { Session } from "../../../lib/session/session.js";
 import { MemoryTable } from "../../../lib/testing/memory-table.js";
 import { watch } from "../../support/eventually.js";
+import { LibraryHost } from "../../support/library-host.js";
 import { type ManualClockOptions, ManualTime } from "../../support/manual-time.js";
 import { MemoryStore } from "../../support/message-store.js";
 import { placesIn } from "../../support/places.js";
@@ -21,11 +21,15 @@ class World {
   readonly table = new MemoryTable();
 
   host(owner: string, clock: ManualClockOptions = {}): Session {
-    return new Session({ store: new MemoryStore(this.table), clock: this.time.clock(clock), owner });
+    return this.#host(owner, clock).session;
   }
 
   fair(owner: string, options: MutexOptions = {}, clock: ManualClockOptions = {}): Mutex {
-    return new Mutex(new Sections(this.host(owner, clock)), NAME, mutexSettings({ fair: true, ...options }));
+    return this.#host(owner, clock).mutex(NAME, { fair: true, ...options });
+  }
+
+  #host(owner: string, clock: ManualClockOptions): LibraryHost {
+    return new LibraryHost({ store: new MemoryStore(this.table), clock: this.time.clock(clock), owner });
   }
 
   /** The row of a waiter who died just after he wrote it, and the last ticket that was drawn. */

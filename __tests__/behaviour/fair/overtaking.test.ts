@@ -1,14 +1,13 @@
 import { describe, expect, test } from "@jest/globals";
 import { LockStoreError } from "../../../lib/errors.js";
-import { Mutex } from "../../../lib/mutex.js";
-import { type MutexOptions, mutexSettings } from "../../../lib/options/mutex.js";
+import type { Mutex } from "../../../lib/mutex.js";
+import type { MutexOptions } from "../../../lib/options/mutex.js";
 import { LOCK_SORT, lockAt } from "../../../lib/protocol/addresses.js";
-import { Sections } from "../../../lib/queues/sections.js";
-import { Session } from "../../../lib/session/session.js";
 import { MemoryTable } from "../../../lib/testing/memory-table.js";
 import type { Clock } from "../../../lib/time/clock.js";
 import { takesOf } from "../../proof/simulation/message.js";
 import { watch } from "../../support/eventually.js";
+import { LibraryHost } from "../../support/library-host.js";
 import { ManualTime } from "../../support/manual-time.js";
 import type { Answer, Message } from "../../support/message.js";
 import { MemoryStore } from "../../support/message-store.js";
@@ -58,8 +57,8 @@ describe("a waiter whose row is there", () => {
     const claims: number[] = [];
     let isThrottled = true;
     const mutexOf = (owner: string, there: Way): Mutex => {
-      const session = new Session({ store: new RemoteStore(table, { there }), clock, owner });
-      return new Mutex(new Sections(session), NAME, mutexSettings({ fair: true }));
+      const store = new RemoteStore(table, { there });
+      return new LibraryHost({ store, clock, owner }).mutex(NAME, { fair: true });
     };
     const first = mutexOf("first", async (message) => {
       if (isConsistentQuery(message)) looks.push(time.elapsed);
@@ -85,8 +84,8 @@ describe("a waiter whose row is there", () => {
     const [time, table] = [new ManualTime(), new MemoryTable()];
     const clock = time.clock();
     const mutexOf = (owner: string, there: Way = async () => {}): Mutex => {
-      const session = new Session({ store: new RemoteStore(table, { there }), clock, owner });
-      return new Mutex(new Sections(session), NAME, mutexSettings({ fair: true }));
+      const store = new RemoteStore(table, { there });
+      return new LibraryHost({ store, clock, owner }).mutex(NAME, { fair: true });
     };
     let isDown = true;
     let hasClaimed = false;
@@ -147,8 +146,8 @@ describe(`60 hosts that ask 50 ms apart, with seed ${SEED}`, () => {
         if (message.kind === "write" && message.write.kind === "draw") draws += 1;
       };
       const store = new RemoteStore(table, { there, back: way });
-      const session = new Session({ store, clock, owner: `host#${index}`, random: seededRandom(SEED, "host", index) });
-      const mutex = new Mutex(new Sections(session), NAME, mutexSettings(options));
+      const random = seededRandom(SEED, "host", index);
+      const mutex = new LibraryHost({ store, clock, owner: `host#${index}`, random }).mutex(NAME, options);
       await clock.sleep(index * APART_MS);
       const askedAt = time.elapsed;
       const lock = await mutex.lock();

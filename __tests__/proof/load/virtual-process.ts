@@ -1,10 +1,7 @@
 import { expect } from "@jest/globals";
 import type { Lock } from "../../../lib/index.js";
-import { Mutex } from "../../../lib/mutex.js";
-import { mutexSettings } from "../../../lib/options/mutex.js";
-import { Sections } from "../../../lib/queues/sections.js";
-import { Session } from "../../../lib/session/session.js";
 import { hear } from "../../support/diagnostics.js";
+import { LibraryHost } from "../../support/library-host.js";
 import { ManualTime } from "../../support/manual-time.js";
 import { seededRandom } from "../../support/seeded-random.js";
 import { type Service, SlowTable } from "./slow-table.js";
@@ -29,16 +26,14 @@ export function virtualProcess(service: Service, ttlMs: number) {
   const time = new ManualTime();
   const store = new SlowTable(time, service);
   const clock = time.clock({ maxSkewMs: 500 });
-  const session = new Session({ store, clock, owner: "host", random: seededRandom(1) });
-  const sections = new Sections(session);
-  const settings = mutexSettings({ ttlMs });
+  const host = new LibraryHost({ store, clock, owner: "host", random: seededRandom(1) });
   const counts = { taken: 0, lost: 0, served: 0, failed: 0 };
   const count = (what: keyof typeof counts): void => {
     counts[what] += 1;
   };
 
   function lock(name: string): Promise<Lock> {
-    return new Mutex(sections, name, settings).lock();
+    return host.mutex(name, { ttlMs }).lock();
   }
 
   /** Takes so many locks, so many at a time, and keeps them. */
