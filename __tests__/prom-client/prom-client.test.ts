@@ -186,6 +186,31 @@ describe("a registry", () => {
     await mutex.run(() => undefined);
     expect((await exposed(registry)).dynamutex_calls_total).toBe(1);
   });
+
+  test("that was cleared keeps the metrics of a second instrumentLocks() when the first is disposed of", async () => {
+    const { registry, instrumented } = measured();
+    registry.clear();
+    using _ = instrumentLocks({ registry });
+    instrumented[Symbol.dispose]();
+    await host(new ManualTime())
+      .mutex(scene.name)
+      .run(() => undefined);
+    expect((await exposed(registry)).dynamutex_calls_total).toBe(1);
+  });
+
+  test.each<Pick<InstrumentOptions, "lockNames">>([{}, { lockNames: true }])(
+    "that was reset while a lock is held shows that it is held, and 0 when it is released, with %p",
+    async (options) => {
+      const { registry } = measured(options);
+      const label = options.lockNames ? `{dynamutex_lock_name="${scene.name}"}` : "";
+      const held = async () => (await registry.metrics()).split("\n").filter((line) => /^dynamutex_held\b/.test(line));
+      const lock = await host(new ManualTime()).mutex(scene.name).lock();
+      registry.resetMetrics();
+      expect(await held()).toEqual([`dynamutex_held${label} 1`]);
+      await lock.unlock();
+      expect(await held()).toEqual([`dynamutex_held${label} 0`]);
+    },
+  );
 });
 
 test.each([

@@ -63,12 +63,12 @@ export function instrumentLocks(options: InstrumentOptions = {}): Disposable {
     if (!isWarned) process.emitWarning(`${message}: ${String(error)}`, "DynamutexWarning");
     isWarned = true;
   };
-  const instruments = instrumentsOn(registry, lockNames !== false);
+  const { instruments, remove } = instrumentsOn(registry, lockNames !== false);
   const measured = measure({ instruments, spans: NO_SPANS, lockNames, report });
   return {
     [Symbol.dispose]: () => {
       measured[Symbol.dispose]();
-      for (const name of PROMETHEUS_NAMES) registry.removeSingleMetric(name);
+      remove();
     },
   };
 }
