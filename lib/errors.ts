@@ -195,10 +195,20 @@ function show(value: unknown): string {
   if (typeof value === "bigint") return `${value}n`;
   if (typeof value === "function") return "a function";
   if (typeof value !== "object" || value === null) return String(value);
+  if (isInvalidDate(value)) return "Invalid Date";
   try {
-    const text = JSON.stringify(value);
+    const text = JSON.stringify(value, shown);
     return text.length > 200 ? `${text.slice(0, 200)}…` : text;
   } catch {
     return Object.prototype.toString.call(value);
   }
 }
+
+/** JSON would show as null what is wrong with the value: a number that is none, and a date that is none, whose `toJSON()` is called first. */
+function shown(this: unknown, key: string, value: unknown): unknown {
+  if (isInvalidDate(Object(this)[key])) return "Invalid Date";
+  if (typeof value === "number" && !Number.isFinite(value)) return String(value);
+  return typeof value === "bigint" ? `${value}n` : value;
+}
+
+const isInvalidDate = (value: unknown): boolean => value instanceof Date && Number.isNaN(value.getTime());

@@ -133,7 +133,8 @@ type TryAnswer =
   | { readonly kind: Refusal; readonly call: Call<TryAnswer> };
 
 function tickOf({ once, everyMs, untilSuccess }: TryRunOptions): Once | undefined {
-  const maxAttempts = untilSuccess === true ? Number.POSITIVE_INFINITY : untilSuccess?.maxAttempts;
+  const limited = typeof untilSuccess === "object" ? untilSuccess.maxAttempts : undefined;
+  const maxAttempts = untilSuccess === true ? Number.POSITIVE_INFINITY : limited;
   const inVain = { doubtfulTicks: new Map(), refused: new Set<string>() };
   if (everyMs !== undefined) return { kind: "period", everyMs, maxAttempts, inVain };
   // Adding 0 turns -0 into 0: a row cannot store -0.

@@ -29,6 +29,15 @@ describe("a line that cannot be understood says in one line what to type:", () =
       "unknown option '--tll' (Did you mean --ttl?): otherwise give exactly one NAME before --, in quotes if it is a " +
         "variable, and none that begins with -",
     ],
+    ["a timeout", "run --timeout 5s deploy -- true", "unknown option '--timeout' (Did you mean --wait?)"],
+    [
+      "an option of the library",
+      "run --waitTimeoutMs 5 deploy -- true",
+      "unknown option '--waitTimeoutMs' (Did you mean --wait?)",
+    ],
+    ["an option of flock", "run --nonblock deploy -- true", "unknown option '--nonblock' (Did you mean --no-wait?)"],
+    ["a lease", "run --lease 5s deploy -- true", "unknown option '--lease' (Did you mean --ttl?)"],
+    ["a table's name", "ls --table-name locks", "unknown option '--table-name' (Did you mean --table?)"],
     ["a misspelt command", "inspct deploy", "unknown command 'inspct' (Did you mean inspect?)"],
     ["locks for ls", "locks", "unknown command 'locks' (Did you mean ls?)"],
     ["list for ls", "list", "unknown command 'list' (Did you mean ls?)"],

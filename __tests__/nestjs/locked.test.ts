@@ -139,7 +139,7 @@ test("the function for the name gets the types of the method's parameters, or ma
     async wider(_order: Order, _note = "none", @HeldLock() lock?: Lock): Promise<string | undefined> {
       return lock?.name;
     }
-    @Locked(({ id }: Order, note?: string) => `order#${id}#${note}`)
+    @Locked(({ id }: Order, note?: string) => `order#${id}#${note ?? "none"}`)
     async optional(_order: Order, _note?: string, @HeldLock() lock?: Lock): Promise<string | undefined> {
       return lock?.name;
     }
@@ -153,7 +153,7 @@ test("the function for the name gets the types of the method's parameters, or ma
   expect([await typed.inferred(order), await typed.wider(order), await typed.optional(order)]).toEqual([
     "order#7",
     "order#7",
-    "order#7#undefined",
+    "order#7#none",
   ]);
   expect(await typed.rest(order, order)).toBe(2);
 });

@@ -141,7 +141,7 @@ describe("what cannot work is refused where the class is declared", () => {
     ["table", HOUR_MS, { table: "" }],
     ["once", HOUR_MS, { once: 1 }],
     ["waitMs", HOUR_MS, { waitMs: 1 }],
-    ["untilSuccess", HOUR_MS, { untilSuccess: false }],
+    ["untilSuccess", HOUR_MS, { untilSuccess: 3 }],
     ["ttlMs", HOUR_MS, { ttlMs: 0 }],
   ])("%s: %j %j", (option, everyMs, options) => {
     const make = () => OncePer(everyMs as number, options as OncePerOptions);

@@ -101,7 +101,9 @@ test.each([
   ["options", () => runCoordinator(hosts[0] as LockTable, null as never)],
   ["prefix", () => runCoordinator(hosts[0] as LockTable, { prefix: 1 as never })],
   ["prefix", () => runCoordinator(hosts[0] as LockTable, { prefix: "p".repeat(2_048) })],
+  ["prefix", () => runCoordinator(hosts[0] as LockTable, { prefix: `${undefined}/` })],
   ["maxHoldMs", () => runCoordinator(hosts[0] as LockTable, { maxHoldMs: 0 })],
+  ["maxHoldMs", () => runCoordinator(hosts[0] as LockTable, { maxHoldMs: 3_600 })],
   ["maxhold", () => runCoordinator(hosts[0] as LockTable, { maxhold: 1 } as never)],
 ])("runCoordinator() refuses what cannot work, and names it: %s", (option, make) => {
   expect(make).toThrow(expect.objectContaining({ code: "LOCK_CONFIG", option }));

@@ -50,7 +50,7 @@ describe("durations", () => {
 
   test.each<readonly [string, readonly number[]]>([
     ...FINITE.map((option) => [option, [0, Number.POSITIVE_INFINITY]] as const),
-    ["maxHoldMs", [0]],
+    ["maxHoldMs", [0, 1, 999]],
     ["waitMs", []],
   ])("%s: what is no duration is refused for a table and for a mutex, and so is each of %p", (option, others) => {
     for (const value of [...NO_DURATIONS, ...others]) {
@@ -90,6 +90,44 @@ describe("durations", () => {
   });
 });
 
+describe("seconds that are given for milliseconds are asked about", () => {
+  const locks = new LockTable({ tableName: "locks" });
+  const tick = (everyMs: number) => locks.mutex("name").tryRun(() => 1, { everyMs });
+
+  test.each([60, 300, 1_800, 3_600, 86_400])("everyMs: %d", async (seconds) => {
+    await expect(tick(seconds)).rejects.toThrow(`did you mean ${seconds * 1_000}?`);
+    await expect(tick(seconds)).rejects.toMatchObject({ code: "LOCK_CONFIG", option: "everyMs", value: seconds });
+  });
+
+  test.each([
+    ["maxHoldMs", 60],
+    ["maxHoldMs", 900],
+    ["maxHoldMs", 3_600],
+    ["ttlMs", 30],
+  ])("%s: %d", (option, seconds) => {
+    for (const make of [table, mutex]) {
+      expect(refusal(make({ [option]: seconds })).message).toContain(`did you mean ${seconds * 1_000}?`);
+    }
+  });
+
+  test("and what somebody may mean is not", () => {
+    table({ maxHoldMs: 1_000 })();
+    table({ maxHoldMs: 3_601 })();
+    table({ maxHoldMs: 3_600_000, ttlMs: 100 })();
+    expect(refusal(table({ ttlMs: 0.5 })).message).not.toContain("did you mean");
+    expect(refusal(table({ ttlMs: -30 })).message).not.toContain("did you mean");
+  });
+});
+
+test("a value that JSON cannot show is shown as what it is", async () => {
+  const it = new LockTable({ tableName: "locks" }).mutex("name");
+  const never = new Date(Number.NaN);
+  await expect(it.tryLock({ once: never })).rejects.toThrow(/\(got Invalid Date\)$/);
+  await expect(it.lock([{ at: never, n: Number.NaN, of: 1n }] as never)).rejects.toThrow(
+    '(got [{"at":"Invalid Date","n":"NaN","of":"1n"}])',
+  );
+});
+
 describe("a lease whose parts cannot work together", () => {
   test.each([
     [{ ttlMs: 1_000, safetyMarginMs: 1_000 }, "safetyMarginMs", 1_000],
@@ -122,6 +160,37 @@ describe("names", () => {
   test.each([[""], [undefined], [null], [7], [{}], [["a"]], [Symbol("a")]])("%p is refused", (name) => {
     expect(refusal(() => locks.mutex(name as string))).toMatchObject({ option: "name", value: name });
   });
+
+  test.each([
+    `order#${undefined}`,
+    `${undefined}`,
+    `order-${undefined}-eu`,
+    `orders/${undefined}/items`,
+    `tenant_${undefined}`,
+    `order:${Number.NaN}`,
+    `order#${{}}`,
+    `order ${Promise.resolve()}`,
+  ])("%j is made of a value that is not there: all such orders would wait for one another", async (name) => {
+    const remedy = /was made of a value that is missing or is an object/;
+    for (const make of [
+      () => locks.mutex(name),
+      () => locks.semaphore(name, { permits: 2 }),
+      () => locks.sharedMutex(name),
+    ]) {
+      const refused = refusal(make);
+      expect(refused).toMatchObject({ option: "name", value: name });
+      expect(refused.message).toMatch(remedy);
+    }
+    await expect(locks.lockAll(["a", name])).rejects.toMatchObject({ option: "locks.1", value: name });
+    expect(refusal(table({ keyPrefix: `${name}#` }))).toMatchObject({ option: "keyPrefix" });
+  });
+
+  test.each(["undefinedBehaviour", "order#undefined1", "bananaNaN", "nan", "NaNny", "object Object", "order#null"])(
+    "%j only contains such a word, and may be meant",
+    (name) => {
+      locks.mutex(name);
+    },
+  );
 
   test("a name has at most 2 048 bytes, which are not characters", () => {
     locks.mutex("a".repeat(2_048));
@@ -328,11 +397,47 @@ describe("unknown options", () => {
     [mutex, "fencin", "fencing"],
     [mutex, "leaseDuration", "ttlMs"],
     [mutex, "timeout", "waitMs"],
+    [mutex, "waitTimeoutMs", "waitMs"],
+    [mutex, "autoExtend", "autoRenew"],
+    [table, "autoExtend", "autoRenew"],
+    [mutex, "heartbeatInterval", "renewEveryMs"],
   ])("a near miss %#, %s: did you mean %s?", (make, given, meant) => {
     expect(refusal(make({ [given]: 5_000 })).message).toContain(`did you mean ${meant}?`);
   });
 
-  test.each(["retries", "foo", "x", ""])("%p is like no option: no guess is made", (given) => {
+  test.each([
+    ["pk", "partition"],
+    ["partitionKey", "partition"],
+    ["hash", "partition"],
+    ["sk", "sort"],
+    ["sortKey", "sort"],
+    ["rangeKey", "sort"],
+    ["ttlAttribute", "ttl"],
+  ])("keys: { %s } is one that AWS calls so: did you mean %s?", (given, meant) => {
+    expect(refusal(table({ keys: { [given]: "id" } })).message).toContain(`did you mean ${meant}?`);
+    if (given !== "hash") expect(refusal(table({ [given]: "id" })).message).toContain("keys: { partition: …, sort: …");
+  });
+
+  test.each(["retryCount", "retries", "retryDelay", "maxRetries", "retryJitter"])(
+    "%s: there is none, and the options in its place are named",
+    (given) => {
+      for (const make of [table, mutex]) {
+        expect(refusal(make({ [given]: 5 })).message).toMatch(/no retries to count.*waitMs.*poll\.minMs/);
+      }
+    },
+  );
+
+  test("what a call has under another name is told for that call, and for one that has it not, who does", async () => {
+    const it = new LockTable({ tableName: "locks" }).mutex("name");
+    const { signal } = new AbortController();
+    await expect(it.lock({ abortSignal: signal } as object)).rejects.toThrow(/^abortSignal: .*did you mean signal\?/);
+    await expect(it.tryLock({ abortSignal: signal } as object)).rejects.toThrow(/signal is one of .*lock\(\), run\(\)/);
+    await expect(it.lock({ autoExtend: true } as object)).rejects.toThrow(/autoRenew is one of locks\.mutex\(\)/);
+    await expect(it.tryLock({ timeout: 5_000 } as object)).rejects.toThrow(/waitMs is one of .*lock\(\), run\(\)/);
+    await expect(it.lock({ waitTimeoutMs: 5 } as object)).rejects.toThrow(/did you mean waitMs\?/);
+  });
+
+  test.each(["foo", "x", ""])("%p is like no option: no guess is made", (given) => {
     expect(refusal(table({ [given]: 5_000 })).message).toContain("check its spelling");
   });
 

@@ -33,6 +33,19 @@ async function main(argv: readonly string[]): Promise<void> {
   }
 }
 
+/** What other commands call these options, such as flock and timeout, and what the library calls them. */
+const FLAGS: Readonly<Record<string, RegExp>> = {
+  "--wait": /^(acquire-?|lock-?)?timeout(-?ms)?$|^max-?wait(-?ms)?$|^wait-?(ms|timeout(-?ms)?)$/i,
+  "--no-wait": /^(nonblock|nb|no-?block|fail-?fast)$/i,
+  "--ttl": /^(lease|lease-?(duration|time|ms)|ttl-?ms|expiry?)$/i,
+  "--busy-code": /^conflict-exit-code$/i,
+  "--table": /^table-?name$/i,
+};
+
+function flagFor(name = ""): string | undefined {
+  return Object.keys(FLAGS).find((flag) => FLAGS[flag]?.test(name));
+}
+
 const ONE_NAME = "give exactly one NAME before --, in quotes if it is a variable, and none that begins with -";
 
 /** One line on arguments that do not come to a command, one name and what `run` runs: what is wrong, and what to do. */
@@ -44,6 +57,8 @@ function lineOf({ code, message }: CommanderError, argv: readonly string[], comm
   if (code === "commander.unknownOption" && first.startsWith("-")) {
     return `${said}: give the command first, and its options behind it: dynamutex COMMAND [options]`;
   }
+  const flag = code === "commander.unknownOption" ? flagFor(/'--([\w-]+)'/.exec(said)?.[1]) : undefined;
+  if (flag !== undefined) return `${said} (Did you mean ${flag}?)`;
   // A name that begins with - is taken for an option: then the guess is wrong.
   const isMaybeName = first === "run" && command !== undefined;
   if (guess !== undefined) return `${said} ${guess}${isMaybeName ? `: otherwise ${ONE_NAME}` : ""}`;

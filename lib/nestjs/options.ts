@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import type { LockOptions, MutexOptions, TryRunOptions } from "../index.js";
 import { lockShape, untilSuccess } from "../options/calls.js";
-import { flag, optionsCheck, text } from "../options/check.js";
+import { flag, optionsCheck, partOfName, text } from "../options/check.js";
 import { mutexShape } from "../options/mutex.js";
 import type { OptionsCheck } from "../options/options-check.js";
 
@@ -22,11 +22,12 @@ export interface OncePerOptions extends Omit<TryRunOptions, "once" | "everyMs">,
   readonly table?: string | undefined;
 }
 
-const nonEmpty = () => z.optional(text().check(z.refine(({ length }) => length > 0, "must be a non-empty string")));
+const nonEmpty = (text: () => z.ZodMiniType<string>) =>
+  z.optional(text().check(z.refine(({ length }) => length > 0, "must be a non-empty string")));
 
 const shapes = () => {
   const { signal: _, waitMs, ...ofSections } = lockShape();
-  return { waitMs, both: { ...mutexShape(), ...ofSections, fencing: flag(), table: nonEmpty() } };
+  return { waitMs, both: { ...mutexShape(), ...ofSections, fencing: flag(), table: nonEmpty(text) } };
 };
 
 export const lockedOptions: OptionsCheck<LockedOptions> = optionsCheck(["@Locked()"], () => {
@@ -36,5 +37,5 @@ export const lockedOptions: OptionsCheck<LockedOptions> = optionsCheck(["@Locked
 
 export const oncePerOptions: OptionsCheck<OncePerOptions> = optionsCheck(["@OncePer()"], () => {
   const { waitMs: _, ...both } = shapes().both;
-  return { ...both, name: nonEmpty(), untilSuccess: untilSuccess() };
+  return { ...both, name: nonEmpty(partOfName), untilSuccess: untilSuccess() };
 });

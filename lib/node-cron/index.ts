@@ -8,7 +8,7 @@
 import * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
 import type { Lock, LockTable } from "../index.js";
-import { durationOrForever, optionsCheck, text } from "../options/check.js";
+import { durationOrForever, notInSeconds, optionsCheck, partOfName } from "../options/check.js";
 import type { OptionsCheck } from "../options/options-check.js";
 
 /** node-cron's `RunCoordinator`: give it to `setRunCoordinator()`, or to a task as `runCoordinator`. */
@@ -39,8 +39,8 @@ export interface RunCoordinatorOptions {
 }
 
 const check: OptionsCheck<RunCoordinatorOptions> = optionsCheck(["runCoordinator()"], () => ({
-  maxHoldMs: z.optional(durationOrForever(1)),
-  prefix: z.optional(text()),
+  maxHoldMs: z.optional(durationOrForever(1_000).check(notInSeconds())),
+  prefix: z.optional(partOfName()),
 }));
 
 /**

@@ -7,6 +7,7 @@ import {
   exactly,
   flag,
   lockData,
+  notInSeconds,
   optionsCheck,
   type Shape,
   signal,
@@ -55,10 +56,10 @@ export interface TryRunOptions extends TryLockOptions {
   /**
    * With `once` or `everyMs`: the tick is used up when a run of it has succeeded and the table says so, and not when it was
    * granted. After a throw, a loss or a death the next host that asks runs it again, one at a time. `true`: until it succeeds
-   * or a later tick comes. `maxAttempts`: at most so many runs of it begin, on all hosts together; from 1 to 2^53 - 1. It promises
+   * or a later tick comes. `false`, the default: not. `maxAttempts`: at most so many runs of it begin, on all hosts together; from 1 to 2^53 - 1. It promises
    * at most one *recorded* success of a tick: after a death between the end of the run and its record the tick runs again.
    */
-  readonly untilSuccess?: true | { readonly maxAttempts: number } | undefined;
+  readonly untilSuccess?: boolean | { readonly maxAttempts: number } | undefined;
 }
 
 /** Options of one `lock()` or `run()` of a semaphore. */
@@ -197,7 +198,7 @@ const ticksShape = () => ({
       "must be a valid Date or a whole number up to 2^53 - 1 either way",
     ),
   ),
-  everyMs: z.optional(duration(1_000, Number.MAX_SAFE_INTEGER, "which is 2^53 - 1")),
+  everyMs: z.optional(duration(1_000, Number.MAX_SAFE_INTEGER, "which is 2^53 - 1").check(notInSeconds())),
 });
 
 const checkTryLock: OptionsCheck<TryLockOptions> = optionsCheck(["tryLock()"], ticksShape, {
@@ -213,9 +214,9 @@ function isAttempts(value: unknown): boolean {
 /** @internal */
 export const untilSuccess = (): z.ZodMiniType<TryRunOptions["untilSuccess"]> =>
   z.optional(
-    z.custom<true | { readonly maxAttempts: number }>(
-      (value) => value === true || isAttempts(value),
-      "must be true, or { maxAttempts } with a whole number from 1 to 2^53 - 1",
+    z.custom<boolean | { readonly maxAttempts: number }>(
+      (value) => typeof value === "boolean" || isAttempts(value),
+      "must be true, false, or { maxAttempts } with a whole number from 1 to 2^53 - 1",
     ),
   );
 
@@ -233,7 +234,7 @@ export const tryRunOptions: OptionsCheck<TryRunOptions> = (options) => oneTick(c
 
 function oneTick<Options extends TryRunOptions>(options: Options): Options {
   const { once, everyMs, untilSuccess } = options;
-  if (untilSuccess !== undefined && once === undefined && everyMs === undefined) {
+  if (untilSuccess && once === undefined && everyMs === undefined) {
     throw new LockConfigError("untilSuccess", untilSuccess, "needs a tick: give `once` or `everyMs` as well");
   }
   if (once === undefined || everyMs === undefined) return options;

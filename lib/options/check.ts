@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import { MAX_TIMER_MS } from "../time/clock.js";
-import { aliasOf, clientOptionNear, elsewhere, nearest, withoutSecrets } from "./near-miss.js";
+import { aliasesOf, clientOptionNear, elsewhere, insteadOf, nearest, withoutSecrets } from "./near-miss.js";
 import type { OptionsCheck } from "./options-check.js";
 
 /** The options of a call that was given none: they are not checked. */
@@ -107,14 +107,18 @@ const TAKERS: { readonly takers: readonly string[]; readonly names: () => readon
 
 /** What to do about an option that does not exist here. @param here the names of the options that do. */
 function unknownOption(name: string, here: readonly string[]): string {
-  const meant = here.find((option) => option === aliasOf(name)) ?? nearest(name, here);
+  const aliases = aliasesOf(name);
+  const meant = nearest(name, here) ?? aliases.find((option) => here.includes(option));
   if (meant !== undefined) return `is not an option: did you mean ${meant}?`;
   const takers = takersOf(name);
   if (takers !== "") return `is not an option here, but one of ${takers}`;
-  const ofClient = clientOptionNear(name);
-  if (ofClient !== undefined) return elsewhere(ofClient);
+  const instead = insteadOf(name);
+  if (instead !== undefined) return instead;
   const everywhere = TAKERS.flatMap(({ names }) => names());
-  const other = nearest(name, everywhere);
+  const alias = aliases.find((option) => everywhere.includes(option));
+  const ofClient = alias === undefined ? clientOptionNear(name) : undefined;
+  if (ofClient !== undefined) return elsewhere(ofClient);
+  const other = alias ?? nearest(name, everywhere);
   if (other === undefined) return "is not an option: check its spelling";
   return `is not an option here: ${other} is one of ${takersOf(other)}`;
 }
@@ -138,6 +142,19 @@ export const text = (): z.ZodMiniType<string> =>
     .custom<string>((value) => typeof value === "string", { error: "must be a string", abort: true })
     .check(z.refine(isWellFormed, NOT_WELL_FORMED));
 
+/** What is wrong with a name that a template made of a value that is not there, or of an object. */
+export const OF_NO_VALUE =
+  "was made of a value that is missing or is an object: one lock would stand for all of them. Use, for example, the id of what is locked";
+
+/** Whether a name has `undefined` or `NaN` as a part of its own, between other characters than letters and digits, or an object anywhere. */
+export function isOfNoValue(name: string): boolean {
+  return /\[object \w+\]|(?<![\p{L}\p{N}])(?:undefined|NaN)(?![\p{L}\p{N}])/u.test(name);
+}
+
+/** A string that is a lock's name, or the beginning of one. */
+export const partOfName = (): z.ZodMiniType<string> =>
+  text().check(z.refine((value) => !isOfNoValue(value), OF_NO_VALUE));
+
 /** Whole milliseconds. Default: as many as a timer can run. @param why there may be no more than `most`. */
 export const duration = (
   least: number,
@@ -146,16 +163,35 @@ export const duration = (
 ): z.ZodMiniType<number> =>
   z
     .custom<number>(Number.isInteger, { error: "must be a whole number of milliseconds", abort: true })
-    .check(z.minimum(least, `must be at least ${least} ms`), z.maximum(most, `must be at most ${most} ms, ${why}`));
+    .check(
+      z.minimum(least, { error: ({ input }) => `must be at least ${least} ms${inSeconds(input, least)}` }),
+      z.maximum(most, `must be at most ${most} ms, ${why}`),
+    );
 
 /** The same, or Infinity. */
 export const durationOrForever = (least: number): z.ZodMiniType<number> => {
   const finite = duration(least);
-  return z.custom<number>(
-    (value) => value === Number.POSITIVE_INFINITY || z.safeParse(finite, value).success,
-    `must be Infinity or a whole number of milliseconds from ${least} to ${MAX_TIMER_MS}`,
-  );
+  return z.custom<number>((value) => value === Number.POSITIVE_INFINITY || z.safeParse(finite, value).success, {
+    error: ({ input }) =>
+      `must be Infinity or a whole number of milliseconds from ${least} to ${MAX_TIMER_MS}${inSeconds(input, least)}`,
+  });
 };
+
+/** Half an hour, one and more hours, a day and a week, in seconds: as milliseconds, they are 1.8 s and so on. */
+const SECONDS_OF = [1_800, 3_600, 7_200, 10_800, 14_400, 21_600, 28_800, 43_200, 86_400, 604_800];
+
+/** A duration for which nobody needs so odd a number of milliseconds as such a time has seconds. */
+export const notInSeconds = <Value extends number>() =>
+  z.refine<Value>((value) => !SECONDS_OF.includes(value), {
+    error: ({ input }) =>
+      `is in milliseconds: did you mean ${Number(input) * 1_000}? Otherwise, ${Number(input) + 1} will do`,
+  });
+
+/** Asked where a value is too small in milliseconds, and would not be as seconds. */
+function inSeconds(value: unknown, least: number): string {
+  const ms = Number(value) * 1_000;
+  return typeof value === "number" && value > 0 && value < least && ms >= least ? `: did you mean ${ms}?` : "";
+}
 
 export const flag = (): z.ZodMiniType<boolean | undefined> =>
   z.optional(z.custom<boolean>((value) => typeof value === "boolean", "must be true or false"));

@@ -1,6 +1,15 @@
 import * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
-import { duration, durationOrForever, exactly, flag, objectOf, optionsCheck, type Shape } from "./check.js";
+import {
+  duration,
+  durationOrForever,
+  exactly,
+  flag,
+  notInSeconds,
+  objectOf,
+  optionsCheck,
+  type Shape,
+} from "./check.js";
 import type { OptionsCheck } from "./options-check.js";
 
 /** Options of a mutex. Durations are whole milliseconds. */
@@ -19,7 +28,7 @@ export interface MutexOptions {
    * sections that are shorter than a lease. docs/lambda.md says when that fits in Lambda.
    */
   readonly autoRenew?: boolean | undefined;
-  /** The longest time that a lock is renewed for. Default Infinity. The lock is then lost with the reason `max-hold`. */
+  /** The longest time that a lock is renewed for. Default Infinity, at least 1 000. The lock is then lost with the reason `max-hold`. */
   readonly maxHoldMs?: number | undefined;
   /** How long `lock()` and `run()` wait for the lock. Default Infinity; 0 does not wait. */
   readonly waitMs?: number | undefined;
@@ -66,7 +75,7 @@ export const mutexShape = (): Shape<Omit<MutexOptions, "fencing">> =>
     renewEveryMs: z.optional(duration(1)),
     safetyMarginMs: z.optional(duration(1)),
     autoRenew: flag(),
-    maxHoldMs: z.optional(durationOrForever(1)),
+    maxHoldMs: z.optional(durationOrForever(1_000).check(notInSeconds())),
     waitMs: z.optional(durationOrForever(0)),
     poll: z.optional(
       objectOf(

@@ -35,17 +35,67 @@ function isSecret(name: string): boolean {
   return CLIENT_OPTIONS[clientOptionNear(name) ?? ""]?.[0] === "credentials";
 }
 
-/** What other locks call the options of these names. */
+/** What other locks, and the rest of AWS and Node, call the options of these names: without underscores, units and capitals. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
   tableName: ["table"],
-  waitMs: ["timeout", "acquiretimeout", "maxwait"],
-  ttlMs: ["lease", "leaseduration", "leasetime"],
-  renewEveryMs: ["heartbeat", "heartbeatperiod"],
+  waitMs: [
+    "timeout",
+    "acquiretimeout",
+    "acquisitiontimeout",
+    "locktimeout",
+    "maxwait",
+    "maxwaittime",
+    "waittimeout",
+    "waittime",
+  ],
+  timeoutMs: ["timeout", "waittimeout", "maxwait"],
+  ttlMs: ["lease", "leaseduration", "leasetime", "lockttl", "expiry"],
+  renewEveryMs: ["heartbeat", "heartbeatperiod", "heartbeatinterval", "renewinterval", "refreshinterval"],
+  autoRenew: ["autoextend", "autoextension", "autorefresh", "keepalive"],
+  signal: ["abortsignal", "abort", "abortcontroller"],
+  permits: ["limit", "maxconcurrency", "concurrency", "capacity"],
+  partition: ["pk", "partitionkey", "hash", "hashkey", "partitionkeyname", "name"],
+  sort: ["sk", "sortkey", "range", "rangekey", "sortkeyname"],
+  ttl: ["ttlattribute", "ttlkey", "purge", "expiresat"],
 };
 
-/** Our name for what other locks call so. */
-export function aliasOf(name: string): string | undefined {
-  return Object.keys(ALIASES).find((option) => ALIASES[option]?.includes(plain(name)));
+/** Our names for what others call so. */
+export function aliasesOf(name: string): readonly string[] {
+  return Object.keys(ALIASES).filter((option) => ALIASES[option]?.includes(plain(name)));
+}
+
+const KEYS =
+  "is not an option here: name the table's keys with keys: { partition: …, sort: …, ttl: … } of new LockTable()";
+const NO_RETRIES =
+  "is not an option: there are no retries to count. lock() and run() wait until waitMs is over and read the lock every poll.minMs " +
+  "to poll.maxMs, and failed requests are retried while there is time";
+const RENEWS = "is not an option: a lock renews itself every renewEveryMs until it is released";
+
+/** What there is in the place of an option of others, where it is not one option under another name. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  retrycount: NO_RETRIES,
+  retries: NO_RETRIES,
+  retry: NO_RETRIES,
+  maxretries: NO_RETRIES,
+  retrydelay: NO_RETRIES,
+  retryinterval: NO_RETRIES,
+  retryjitter: NO_RETRIES,
+  pollinterval: "is not an option: the pause between two reads of a held lock is poll: { minMs: …, maxMs: … }",
+  automaticextensionthreshold: RENEWS,
+  extendinterval: RENEWS,
+  pk: KEYS,
+  partitionkey: KEYS,
+  hashkey: KEYS,
+  sk: KEYS,
+  sortkey: KEYS,
+  rangekey: KEYS,
+  ttlattribute: KEYS,
+};
+
+/** What there is in the place of an option that others have. */
+export function insteadOf(name: string): string | undefined {
+  const given = plain(name);
+  return Object.hasOwn(INSTEAD, given) ? INSTEAD[given] : undefined;
 }
 
 /** The name that somebody meant: equal except for case, underscores or a unit, or a typo away. */

@@ -5,10 +5,13 @@ import type { Clock } from "../time/clock.js";
 import {
   duration,
   exactly,
+  isOfNoValue,
   isWellFormed,
   NOT_WELL_FORMED,
+  OF_NO_VALUE,
   objectOf,
   optionsCheck,
+  partOfName,
   signal,
   strings,
   text,
@@ -106,7 +109,7 @@ export const tableOptions: OptionsCheck<LockTableOptions> = optionsCheck(
         }),
       ),
     ),
-    keyPrefix: z.optional(text()),
+    keyPrefix: z.optional(partOfName()),
     owner: z.optional(shortText(1_024, ": it is written with every lock")),
     clock: z.optional(withMethods<Clock>("a Clock", ["wall", "atLeast", "atMost", "sleep", "alarm"])),
   }),
@@ -156,6 +159,7 @@ export function checkFits({ fair }: MutexSettings, { sort }: TableLayout): void 
 export function checkName(name: string, keyPrefix: string, option = "name"): void {
   if (typeof name !== "string" || name === "") throw new LockConfigError(option, name, "must be a non-empty string");
   if (!isWellFormed(name)) throw new LockConfigError(option, name, NOT_WELL_FORMED);
+  if (isOfNoValue(name)) throw new LockConfigError(option, name, OF_NO_VALUE);
   const bytes = Buffer.byteLength(keyPrefix + name);
   if (bytes > MAX_NAME_BYTES) {
     const remedy = `must be at most ${MAX_NAME_BYTES} bytes with the key prefix, DynamoDB's limit for a key; it is ${bytes}`;

@@ -112,6 +112,14 @@ describe("a tick that is run until it succeeds", () => {
     expect(await other.tryRun(job, TICK)).toEqual(RAN);
   });
 
+  test("untilSuccess: false is what leaving it out is", async () => {
+    const { mutex, other } = twoHosts();
+    await expect(mutex.tryRun(failing, { once: 7, untilSuccess: false })).rejects.toBe(failure);
+    expect(await other.tryRun(job, { once: 7, untilSuccess: false })).toMatchObject({ because: "done" });
+    expect(await other.inspect()).toMatchObject({ attempts: undefined });
+    expect(await mutex.tryRun(job, { untilSuccess: false })).toEqual(RAN);
+  });
+
   test("a run that has not begun is no attempt", async () => {
     const { mutex, other } = twoHosts();
     const options = { once: 7, untilSuccess: { maxAttempts: 1 } };
@@ -304,7 +312,6 @@ describe("an option that cannot work", () => {
   const refused = { code: "LOCK_CONFIG", option: "untilSuccess" };
 
   test.each([
-    [{ once: 7, untilSuccess: false }],
     [{ once: 7, untilSuccess: 3 }],
     [{ once: 7, untilSuccess: {} }],
     [{ once: 7, untilSuccess: { maxAttempts: 0 } }],
