@@ -27,6 +27,7 @@ const LINKED = [
   ...DOCS,
   ...examplesPages(),
   ...["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md"].map(pageAt),
+  pageAt("__tests__/README.md"),
   ...["README", "reports/simulation", "reports/model", "reports/defects", "reports/chaos"].map((page) =>
     pageAt(`__tests__/proof/${page}.md`),
   ),

@@ -45,7 +45,8 @@ async function main(): Promise<void> {
 }
 
 function sampleOf(all: typeof ALL, count: number): typeof ALL {
-  const left = [...all];
+  // That nothing is found without a defect takes all of the tests.
+  const left = all.filter(([name]) => name !== NO_DEFECT);
   while (left.length > count) left.splice(Math.floor(Math.random() * left.length), 1);
   return left;
 }
