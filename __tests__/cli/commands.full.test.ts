@@ -197,7 +197,7 @@ describe("the prompt", () => {
     await cp(join(cli.bin, "..", "dynamutex"), alone, { recursive: true });
     const program = join(alone, "dist", "cli", "main.js");
     const ask = (...args: readonly string[]) =>
-      execFileSync(process.execPath, [program, ...args], { encoding: "utf8" });
+      execFileSync(process.execPath, [program, ...args], { encoding: "utf8", stdio: "pipe" });
     // Most of it is the parser of arguments.
     expect(textLoadedBy(program).length).toBeLessThan(70_000);
     expect(ask("--help")).toMatch(/^Usage: dynamutex /);
