@@ -181,7 +181,7 @@ export const durationOrForever = (least: number): z.ZodMiniType<number> => {
 const SECONDS_OF = [1_800, 3_600, 7_200, 10_800, 14_400, 21_600, 28_800, 43_200, 86_400, 604_800];
 
 /** A duration for which nobody needs so odd a number of milliseconds as such a time has seconds. */
-export const notInSeconds = <Value extends number>() =>
+export const notInSeconds = <Value extends number>(): z.core.$ZodCheck<Value> =>
   z.refine<Value>((value) => !SECONDS_OF.includes(value), {
     error: ({ input }) =>
       `is in milliseconds: did you mean ${Number(input) * 1_000}? Otherwise, ${Number(input) + 1} will do`,
