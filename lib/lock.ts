@@ -161,7 +161,8 @@ export interface TransferableLock extends Lock {
    * @param options.withinMs for how long the lock waits to be resumed, in ms.
    * @throws {@link LockLostError} if the lock is lost; {@link LockError} with the code `LOCK_RELEASED` after `unlock()`.
    * @throws {@link LockStoreError} if the table did not answer.
-   * @throws {@link LockConfigError} if an option cannot work, and in a run with `untilSuccess`, whose end has to be recorded.
+   * @throws {@link LockConfigError} if an option cannot work, in a run with `untilSuccess`, whose end has to be recorded, and on a
+   * lock of several permits.
    *
    * @example
    * const token = await lock.handOff({ withinMs: 15 * 60_000 });

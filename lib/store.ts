@@ -3,7 +3,7 @@ import { LockStoreError } from "./errors.js";
 import type { LockData } from "./lock-info.js";
 import type { Address, SortRange } from "./protocol/addresses.js";
 import type { Row } from "./protocol/row.js";
-import type { Acquire, Check, Write } from "./protocol/writes.js";
+import type { Check, Take, Write } from "./protocol/writes.js";
 
 /** @internal An item under a key of ours that is none of our rows. It is never overwritten: the message says how to remove it. */
 export class BadRow extends LockStoreError {
@@ -148,7 +148,7 @@ export interface Store {
    * Applies all of these writes, each of another row, or none of them. None of them draws a token or is for a tick. A
    * conflict with another write of the same moment is a transient error, unless another's row refuses anyhow.
    */
-  writeAll(writes: readonly Acquire[], signal: AbortSignal): Promise<WriteAllOutcome>;
+  writeAll(writes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome>;
 
   /** @throws BadRow for an item that is none of our rows. */
   read(at: Address, options: { readonly consistent: boolean }, signal: AbortSignal): Promise<Row | undefined>;

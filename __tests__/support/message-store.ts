@@ -4,7 +4,7 @@ import { LockStoreError } from "../../lib/errors.js";
 import { tableLayout } from "../../lib/options/table.js";
 import type { Address } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
-import type { Acquire, Renew, Write } from "../../lib/protocol/writes.js";
+import type { Renew, Take, Write } from "../../lib/protocol/writes.js";
 import type {
   Cursor,
   GuardedWrites,
@@ -79,7 +79,7 @@ export class MemoryStore extends RowStore implements Store {
     return (await this.#ask({ kind: "renewAll", renewals }, signal)).outcomes;
   }
 
-  async writeAll(takes: readonly Acquire[], signal: AbortSignal): Promise<WriteAllOutcome> {
+  async writeAll(takes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome> {
     const { outcome } = await this.#ask({ kind: "writeAll", takes }, signal);
     return outcome.kind !== "applied" || this.sign.isEnough ? outcome : await this.readBackAll(takes, signal);
   }

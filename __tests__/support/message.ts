@@ -1,7 +1,7 @@
 import type { LockStoreError } from "../../lib/errors.js";
 import type { Address } from "../../lib/protocol/addresses.js";
 import type { Row } from "../../lib/protocol/row.js";
-import type { Acquire, Renew, Write } from "../../lib/protocol/writes.js";
+import type { Renew, Take, Write } from "../../lib/protocol/writes.js";
 import type {
   GuardedWrites,
   Page,
@@ -14,7 +14,7 @@ import type {
 /** What a process asks of the table: plain data, which a network can hold back, repeat and reorder. */
 export type Message =
   | { readonly kind: "write"; readonly write: Write }
-  | { readonly kind: "writeAll"; readonly takes: readonly Acquire[] }
+  | { readonly kind: "writeAll"; readonly takes: readonly Take[] }
   | { readonly kind: "renewAll"; readonly renewals: readonly Renew[] }
   | { readonly kind: "read"; readonly at: Address; readonly consistent: boolean }
   | { readonly kind: "query"; readonly query: RangeQuery }

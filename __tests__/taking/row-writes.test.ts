@@ -88,7 +88,7 @@ test.each<[string, Ends, Fate]>([
     "a transfer whose answer is lost",
     async ({ session, lease, until }) => {
       const renewed = { ...lease, firstStamp: lease.firstStamp - 1 };
-      return await transfer(session, renewed, { until }, { handOffOf: () => ({ uuid: "handed" }), ttlMs: TTL_MS });
+      return await transfer(session, renewed, { until }, { handOff: { uuid: "handed" }, ttlMs: TTL_MS });
     },
     "unheard",
   ],

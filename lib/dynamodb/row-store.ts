@@ -5,7 +5,7 @@ import type { TableLayout } from "../options/table.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import { isStillHeldBy, vacateKept } from "../protocol/was-applied.js";
-import type { Acquire, Check, Renew, Write } from "../protocol/writes.js";
+import type { Check, Renew, Take, Write } from "../protocol/writes.js";
 import { listenWithoutBound } from "../session/abort-listening.js";
 import type { DocumentGuard, WriteAllOutcome, WriteOutcome } from "../store.js";
 import { actionOf } from "./compile.js";
@@ -69,7 +69,7 @@ export abstract class RowStore {
   }
 
   /** The same for the writes of one transaction. */
-  protected async readBackAll(writes: readonly Acquire[], signal: AbortSignal): Promise<WriteAllOutcome> {
+  protected async readBackAll(writes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome> {
     return { kind: "refused", rows: await eachOf(writes, signal, (write) => this.#rowAfter(write, signal)) };
   }
 

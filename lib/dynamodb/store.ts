@@ -5,7 +5,7 @@ import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import { countOf, drawnBy } from "../protocol/rules.js";
 import { isStillHeldBy } from "../protocol/was-applied.js";
-import type { Acquire, Renew, Write } from "../protocol/writes.js";
+import type { Renew, Take, Write } from "../protocol/writes.js";
 import type {
   Cursor,
   GuardedWrites,
@@ -33,7 +33,7 @@ export class DynamoDbStore extends RowStore implements Store {
     this.#transport = transport;
   }
 
-  async writeAll(writes: readonly Acquire[], signal: AbortSignal): Promise<WriteAllOutcome> {
+  async writeAll(writes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome> {
     const TransactItems = writes.map((write) => actionOf(this.layout, write));
     let reply: Reply;
     try {
@@ -141,7 +141,7 @@ export class DynamoDbStore extends RowStore implements Store {
 
   /** Which rows refused the writes of one transaction. */
   async #allRefused(
-    writes: readonly Acquire[],
+    writes: readonly Take[],
     reasons: readonly CancellationReason[],
     signal: AbortSignal,
   ): Promise<WriteAllOutcome> {
@@ -149,11 +149,8 @@ export class DynamoDbStore extends RowStore implements Store {
       const reason = reasons[index];
       return reason && isRefusedItem(reason) ? await this.#refusing(at, reason.Item, signal) : undefined;
     });
-    const isAnothers = writes.some(({ kind, uuid }, index) => {
-      const [row, reason] = [rows[index], reasons[index]];
-      // A missing row refuses no take, and every transfer.
-      return row === undefined ? kind === "transfer" && reason && isRefusedItem(reason) : !isStillHeldBy(uuid, row);
-    });
+    // A missing row refuses no take.
+    const isAnothers = writes.some(({ uuid }, index) => rows[index] && !isStillHeldBy(uuid, rows[index]));
     if (isAnothers || (rows.every((row) => row !== undefined) && !reasons.some(isConflict))) {
       return { kind: "refused", rows };
     }

@@ -1,13 +1,12 @@
 import { LockLostError } from "../errors.js";
-import type { Address } from "../protocol/addresses.js";
 import { type MinimumHold, minimumHold } from "../protocol/lease-time.js";
 import type { NamedResult } from "../protocol/writes.js";
-import { type HeldLease, rowsOf, type Session } from "../session/session.js";
+import type { HeldLease, Session } from "../session/session.js";
 import { abandon, rowAfterRelease, untilGivenBack } from "../taking/abandoned-claims.js";
 import { guardOf } from "../taking/row-lease.js";
 import { renew, transfer, vacate, type Written } from "../taking/row-writes.js";
 import { boundsOf } from "../time/clock.js";
-import { handOffUuid } from "./hand-off-token.js";
+import { uuidOf } from "./hand-off-token.js";
 import type { Term } from "./term.js";
 
 /** The ways out of a lease: it is released, given back, or handed off, and only once. */
@@ -111,7 +110,8 @@ export class Exit {
     const { row, usableUntil } = this.#lease;
     const { hold } = this;
     const secret = uuid();
-    const facts = {
+    const handOff = {
+      uuid: uuidOf(secret),
       ...(tick !== undefined && { tick }),
       ...(hold && { heldUntil: hold.expires, heldForMs: Math.ceil(hold.ms) }),
     };
@@ -123,16 +123,13 @@ export class Exit {
     // row that a late copy of the take has brought back.
     const ready: Written =
       guardOf(row) === undefined ? await renew(this.#session, row, trying) : { kind: "ok", lease: row };
-    const rows = rowsOf(row).map(({ at }) => at);
-    const handOffOf = (at: Address) => ({ ...facts, uuid: handOffUuid(secret, at, rows) });
-    const handed = { handOffOf, ttlMs: Math.max(withinMs, heldMs) };
+    const handed = { handOff, ttlMs: Math.max(withinMs, heldMs) };
     const written = ready.kind === "ok" ? await transfer(this.#session, ready.lease, trying, handed) : ready;
     this.#lease.row = written.lease;
     switch (written.kind) {
       case "ok":
         return secret;
       case "lost":
-        if (row.others !== undefined) await this.#vacate(this.#releaseUntil());
         throw this.#lease.markLost(this.#lease.hasRunOut ? "expired" : written.why);
       case "unknown": {
         const { cause } = written;

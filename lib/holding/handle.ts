@@ -243,6 +243,9 @@ export class HeldLock implements TransferableLock {
   async handOff(options: HandOffOptions): Promise<string> {
     const { withinMs } = handOffOptions(options);
     let remedy: string | undefined;
+    if (this.#lease.row.others !== undefined)
+      remedy =
+        "must not be called on a lock of several permits: take one permit, or a mutex, for work that another process ends";
     if (this.attempt !== undefined) remedy = "must not be called in a run with `untilSuccess`: its end is recorded";
     if (!this.#mayHandOff)
       remedy =
@@ -258,8 +261,7 @@ export class HeldLock implements TransferableLock {
     // Abort the signal with a loss before that loss is thrown.
     await done.catch(() => undefined);
     try {
-      const rows = rowsOf(this.#lease.row).map(({ at }) => at);
-      return tokenOf(this.#session.table, rows, await handed);
+      return tokenOf(this.#session.table, this.#lease.row.at, await handed);
     } catch (error) {
       throw retraced(error);
     }

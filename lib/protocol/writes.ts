@@ -166,9 +166,6 @@ export interface Check {
   readonly fence: bigint | undefined;
 }
 
-/** A write that gives a row a new holder, and may go in one transaction with others. */
-export type Acquire = Take | Transfer;
-
 /** All writes of rows that the library sends. */
 export type Write = Take | Renew | Transfer | Vacate | RecordSuccess | Remove | PutResult | Want | Draw | Check;
 

@@ -28,13 +28,10 @@ export function abandon(session: Session, lease: RowLease, hold?: MinimumHold): 
     for (const uuid of uuidsOf(lease)) session.sightings.abandon(uuid, lease.attempt);
 }
 
-/**
- * Releases, in the background, a row that was taken and is not handed out.
- * @param hold that of the section before a hand-off: no section has run on any other such row.
- */
-export async function giveBack(session: Session, lease: RowLease, hold?: MinimumHold): Promise<void> {
-  abandon(session, lease, hold);
-  await vacate(session, lease, { until: untilGivenBack(session, lease), leaves: rowAfterRelease(session, hold) });
+/** Releases, in the background, a row that was taken and is not handed out: no section has run on it. */
+export async function giveBack(session: Session, lease: RowLease): Promise<void> {
+  abandon(session, lease);
+  await vacate(session, lease, { until: untilGivenBack(session, lease) });
 }
 
 /**
@@ -49,6 +46,7 @@ export function untilGivenBack(session: Session, { validUntil }: RowLease): () =
  * Abandons a claim that may still arrive at the table, looks for its row, and releases the row once it is there. Ends when the
  * row was released, when its lease would be over on arrival, after {@link LOOK_FOR_MS}, or when a close has no time left. It
  * reads the row, because a refused delete would prove nothing. Runs in the background: the caller has had its answer.
+ * @param hold that of the section before a hand-off: no section has run on any other such row.
  * @returns whether other rows of the same claim may be there: not if its lease is over.
  */
 export async function removeWhenItArrives(session: Session, lease: RowLease, hold?: MinimumHold): Promise<boolean> {
@@ -85,12 +83,12 @@ export async function removeWhenItArrives(session: Session, lease: RowLease, hol
  * these, or has looked in vain: a call of this process may have taken over both between two looks, or somebody may have unlocked
  * them by force.
  */
-export function removeWhenTheyArrive(session: Session, leases: readonly RowLease[], hold?: MinimumHold): void {
-  for (const lease of leases) abandon(session, lease, hold);
+export function removeWhenTheyArrive(session: Session, leases: readonly RowLease[]): void {
+  for (const lease of leases) abandon(session, lease);
   let rest: Promise<unknown> | undefined;
   const look = async (lease: RowLease): Promise<void> => {
-    if (!(await removeWhenItArrives(session, lease, hold))) return;
-    rest ??= Promise.all(leases.slice(2).map((other) => giveBack(session, other, hold)));
+    if (!(await removeWhenItArrives(session, lease))) return;
+    rest ??= Promise.all(leases.slice(2).map((other) => giveBack(session, other)));
     await rest;
   };
   for (const lease of leases.slice(0, 2)) session.detach(look(lease));

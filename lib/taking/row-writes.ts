@@ -1,7 +1,6 @@
 import { publish } from "../diagnostics.js";
 import { LockStoreError, type LossReason } from "../errors.js";
 import type { LockData } from "../lock-info.js";
-import type { Address } from "../protocol/addresses.js";
 import type { HandOff } from "../protocol/hand-off.js";
 import { leaseEnd, stamp } from "../protocol/lease-time.js";
 import type { Row } from "../protocol/row.js";
@@ -67,19 +66,13 @@ export async function reissue(session: Session, lease: RowLease, trying: Trying)
   return underUuid(uuid, written, fenced ? written.drawn : lease.fence);
 }
 
-/**
- * Gives the row the uuid of a hand-off, and a lease of that length, which may end earlier than the one that it has.
- * @param handOffOf what it leaves on a row.
- */
+/** Gives the row the uuid of a hand-off, and a lease of that length, which may end earlier than the one that it has. */
 export async function transfer(
   session: Session,
   lease: RowLease,
   trying: Trying,
-  handed: { readonly handOffOf: (at: Address) => HandOff; readonly ttlMs: number },
+  { handOff, ttlMs }: { readonly handOff: HandOff; readonly ttlMs: number },
 ): Promise<Written> {
-  if (lease.others !== undefined) return await writeEach(lease, (one) => transfer(session, one, trying, handed));
-  const handOff = handed.handOffOf(lease.at);
-  const { ttlMs } = handed;
   const { at, uuid: from, firstStamp: after, remembers } = lease;
   const { uuid } = handOff;
   const change = { kind: "transfer", at, from, after, uuid, ttlMs, owner: session.owner, fenced: false } as const;

@@ -6,7 +6,7 @@ import { type Address, kindOf } from "../protocol/addresses.js";
 import { type Applied, apply } from "../protocol/apply.js";
 import { type Attributes, parseRow, type Row } from "../protocol/row.js";
 import { drawnBy } from "../protocol/rules.js";
-import type { Acquire, Renew, Write } from "../protocol/writes.js";
+import type { Renew, Take, Write } from "../protocol/writes.js";
 import {
   BadRow,
   type Cursor,
@@ -89,7 +89,7 @@ export class MemoryTable {
   }
 
   /** All of them or none. */
-  applyAll(writes: readonly Acquire[]): readonly Applied[] {
+  applyAll(writes: readonly Take[]): readonly Applied[] {
     const wouldBe = writes.map((write) => apply(this.item(write.at), detached(write)));
     return wouldBe.some(({ kind }) => kind === "refused") ? wouldBe : writes.map((write) => this.apply(write));
   }
@@ -105,7 +105,7 @@ export class MemoryTable {
     return renewals.map((renewal) => this.#renewed(renewal));
   }
 
-  writeAll(writes: readonly Acquire[]): WriteAllOutcome {
+  writeAll(writes: readonly Take[]): WriteAllOutcome {
     const applied = this.applyAll(writes);
     if (applied.every(({ kind }) => kind === "applied")) return { kind: "applied" };
     const rows = writes.map(({ at }, index) => {

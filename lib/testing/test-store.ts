@@ -7,7 +7,7 @@ import type { TableLayout } from "../options/table.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import { leftBy } from "../protocol/rules.js";
-import type { Acquire, Check, Renew, Write } from "../protocol/writes.js";
+import type { Check, Renew, Take, Write } from "../protocol/writes.js";
 import { onAbort } from "../session/abort-listening.js";
 import type {
   Cursor,
@@ -80,7 +80,7 @@ export class TestStore extends RowStore implements Store {
     return (await this.reach("PartiQLUpdate", signal)).renewAll(renewals);
   }
 
-  async writeAll(writes: readonly Acquire[], signal: AbortSignal): Promise<WriteAllOutcome> {
+  async writeAll(writes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome> {
     return (await this.reach("PutItem", signal)).writeAll(writes);
   }
 

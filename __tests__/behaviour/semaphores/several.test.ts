@@ -205,32 +205,13 @@ test("holdAtLeastMs keeps all of them", async () => {
   expect(await other.semaphore(NAME, { permits: 2 }).tryLock()).not.toBeNull();
 });
 
-test("a token of several permits has all of them, and is resumed once, by one transaction", async () => {
-  const { time, one, other, third } = hosts();
-  const lock = await one.semaphore(NAME, { permits: 4 }).lock({ permits: 3, data: { step: 1 } });
-  const token = await lock.handOff({ withinMs: 60_000 });
-  expect(new Set(lock.permits.map((permit) => one.permit(NAME, permit)?.uuid)).size).toBe(3);
-  await time.advance(10);
-  expect(await third.semaphore(NAME, { permits: 4 }).tryLock({ permits: 2 })).toBeNull();
-  const resumed = await other.semaphore(NAME, { permits: 4 }).resume(token);
-  expect(resumed).toMatchObject({ held: true, permits: lock.permits, data: { step: 1 } });
-  expect(other.told().filter((request) => request.startsWith("transfer"))).toEqual([
-    `transfer ${lock.permits.map((permit) => `semaphore#000${permit}`).join(", ")}`,
-  ]);
-  await expect(third.semaphore(NAME, { permits: 4 }).resume(token)).rejects.toMatchObject({ reason: "stolen" });
-  expect(resumed.held).toBe(true);
-  await resumed.unlock();
-  expect(one.table.rows).toEqual([]);
-});
-
-test("a token of which one permit was unlocked by force is of no use, and the others are given back", async () => {
-  const { time, one, other } = hosts();
-  const semaphore = one.semaphore(NAME, { permits: 3 });
-  const lock = await semaphore.lock({ permits: 3 });
-  const token = await lock.handOff({ withinMs: 60_000 });
-  await semaphore.forceUnlock(one.permit(NAME, 1)?.uuid ?? "", { now: true });
-  await expect(other.semaphore(NAME, { permits: 3 }).resume(token)).rejects.toMatchObject({ code: "LOCK_LOST" });
-  await time.advanceUntil(() => held(one).length === 0);
+test("several permits cannot be handed off: the call sends nothing, and the lock is still held", async () => {
+  const { one } = only();
+  await using lock = await one.semaphore(NAME, { permits: 3 }).lock({ permits: 2 });
+  one.told();
+  await expect(lock.handOff({ withinMs: 60_000 })).rejects.toMatchObject({ code: "LOCK_CONFIG", option: "handOff()" });
+  await expect(lock.handOff({ withinMs: 60_000 })).rejects.toThrow(/several permits: take one permit/);
+  expect([one.told(), lock.held]).toEqual([[], true]);
 });
 
 test("a guard is of one permit", async () => {

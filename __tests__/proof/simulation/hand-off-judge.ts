@@ -16,14 +16,14 @@ const DOUBT_MS = 10;
 /** A lock that is handed off. */
 export interface HandOff {
   readonly asking: Asking;
-  /** Of a semaphore, the numbers of all that it has. */
+  /** Of a semaphore, the number of its permit. */
   readonly permits: readonly number[] | undefined;
-  /** The uuids on its rows before, the lock's own first. */
-  readonly froms: readonly string[];
+  /** The uuid on its row before. */
+  readonly from: string;
   readonly withinMs: number;
   /** Until when the lock stays taken however short its sections are, as far as it was asked for. */
   readonly heldUntil: number;
-  /** The uuid that its token names, of the first of its rows, once the write has left. */
+  /** The uuid that its token names, once the write has left. */
   uuid: string | undefined;
   sentAt: number;
   stage: "under way" | "handed off" | "resumed" | "forced" | "failed";
@@ -45,12 +45,11 @@ export class HandOffJudge extends Watcher {
   /** By the uuid that the token names. */
   readonly #byUuid = new Map<string, HandOff>();
 
-  begins(holding: Holding, { withinMs, holdAtLeastMs }: Step, froms: readonly string[]): HandOff {
-    const { asking, lock, takenAt } = holding;
+  begins({ asking, lock, takenAt, uuid: from }: Holding, { withinMs, holdAtLeastMs }: Step): HandOff {
     const handOff: HandOff = {
       asking,
       permits: lock.permits,
-      froms,
+      from,
       withinMs,
       heldUntil: takenAt + holdAtLeastMs * SLOWEST,
       uuid: undefined,
@@ -74,19 +73,17 @@ export class HandOffJudge extends Watcher {
 
   /** Whether a uuid is that of a token which somebody may still have. */
   isToken(uuid: string): boolean {
-    const { stage, froms = [] } = this.#byUuid.get(uuid) ?? {};
-    // Where one of several permits was unlocked by force, the others wait for the end of their time as before.
-    return stage === "handed off" || (stage === "forced" && froms.length > 1);
+    return this.#byUuid.get(uuid)?.stage === "handed off";
   }
 
   sent(message: Message): void {
     for (const transfer of transfersOf(message))
-      for (const handOff of this.#all) if (handOff.froms.includes(transfer.from)) this.#leaves(handOff, transfer);
+      for (const handOff of this.#all) if (handOff.from === transfer.from) this.#leaves(handOff, transfer);
   }
 
-  #leaves(handOff: HandOff, { uuid, from }: Transfer): void {
+  #leaves(handOff: HandOff, { uuid }: Transfer): void {
     this.#byUuid.set(uuid, handOff);
-    if (handOff.uuid !== undefined || from !== handOff.froms[0]) return;
+    if (handOff.uuid !== undefined) return;
     handOff.uuid = uuid;
     handOff.sentAt = this.now;
   }
@@ -117,8 +114,7 @@ export class HandOffJudge extends Watcher {
 
   /** Whether a lock is handed off, and nobody else may have it. */
   waiting({ key }: Asking): number {
-    const waiting = [...this.#all].filter((handOff) => handOff.asking.key === key && this.#lasts(handOff));
-    return waiting.reduce((sum, { permits }) => sum + (permits?.length ?? 1), 0);
+    return [...this.#all].filter((handOff) => handOff.asking.key === key && this.#lasts(handOff)).length;
   }
 
   #lasts({ stage, sentAt, withinMs }: HandOff): boolean {
@@ -139,7 +135,7 @@ export function overlap(one: readonly number[] = [0], other: readonly number[] =
 }
 
 /** Notes a write that has put a lock back on the way to a hand-off which was resumed before. */
-function noteCopy({ froms: [from], uuid, broughtBackBy }: HandOff, { before, after, hasChanged }: Change): void {
+function noteCopy({ from, uuid, broughtBackBy }: HandOff, { before, after, hasChanged }: Change): void {
   if (!hasChanged || after?.uuid === undefined) return;
   if (after.uuid === uuid) broughtBackBy.add("transfer");
   else if (after.uuid === from) broughtBackBy.add(before?.uuid === from ? "renew" : "take");

@@ -60,13 +60,7 @@ export async function goOn(stage: Stage, { token, handed, step, asking, fencing 
       coverage.count("locks resumed");
       if (fencing && asking.kind === "mutex" && lock.fencingToken === undefined)
         throw new Violation("tokens grow from lock to lock", `${lock.uuid} is resumed without a token`);
-      const weight = handed.permits?.length ?? 1;
-      const holding = hold(
-        stage,
-        lock,
-        { asking: { ...asking, weight }, handOverMs: undefined, askedAt: undefined },
-        handed,
-      );
+      const holding = hold(stage, lock, { asking, handOverMs: undefined, askedAt: undefined }, handed);
       await section(stage, step, holding);
       await release(stage, { ...step, holdAtLeastMs: 0 }, holding);
       // One that was lost is not taken any more, whatever its hold.

@@ -12,7 +12,7 @@ import { JoinJudge } from "./join-judge.js";
 import { LineJudge } from "./line-judge.js";
 import { type Asking, type Kind, lockKindOf, shortUuids } from "./locks.js";
 import type { Process } from "./machine.js";
-import { isForced, takesOf, transfersOf } from "./message.js";
+import { isForced, takesOf } from "./message.js";
 import type { Arrival, Change, Sender } from "./network.js";
 import { type Missed, OwnClaimJudge } from "./own-claim-judge.js";
 import { Phantoms } from "./phantoms.js";
@@ -356,7 +356,7 @@ export class Judge extends Watcher {
   /** The section is about to hand its lock off. */
   handsOff(holding: Holding, step: Step): HandOff {
     this.handOver.handsOff(holding.uuid);
-    return this.handOffs.begins(holding, step, this.companions.of(holding.uuid));
+    return this.handOffs.begins(holding, step);
   }
 
   /** A lock was released before its hold was over: nobody gets it until then. */
@@ -488,7 +488,6 @@ export class Judge extends Watcher {
       this.#rows.set(take.uuid, { at: take.at, process });
       this.#stamped("take", take);
     }
-    if (message.kind === "writeAll") for (const write of transfersOf(message)) this.#wrote(process, write);
     if (message.kind === "write") this.#wrote(process, message.write);
   }
 

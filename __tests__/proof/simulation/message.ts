@@ -1,5 +1,5 @@
 import type { Address } from "../../../lib/protocol/addresses.js";
-import type { Acquire, Take, Transfer, Write } from "../../../lib/protocol/writes.js";
+import type { Take, Transfer, Write } from "../../../lib/protocol/writes.js";
 import type { Message } from "../../support/message.js";
 
 /** The rows that a message is about; none for a query. */
@@ -24,14 +24,14 @@ export function addressesOf(message: Message): readonly Address[] {
 
 /** The takes in a message: one, those of a set, or none. */
 export function takesOf(message: Message): readonly Take[] {
-  if (message.kind === "writeAll") return message.takes.filter((write) => write.kind === "take");
+  if (message.kind === "writeAll") return message.takes;
   return message.kind === "write" && message.write.kind === "take" ? [message.write] : NONE;
 }
 
 const NONE: readonly Take[] = [];
 
 /** The writes in a message by which a row gets another uuid. */
-export function acquiresOf(message: Message): readonly Acquire[] {
+export function acquiresOf(message: Message): readonly (Take | Transfer)[] {
   if (message.kind === "writeAll") return message.takes;
   if (message.kind !== "write") return [];
   const { write } = message;

@@ -17,7 +17,8 @@ export function stepIn(schedule: Schedule, step: Step): Step {
     kind,
     extends: step.holdMs % 3 === 0,
     permits,
-    weight: Math.min(permits, weightIn(schedule, step, of)),
+    // A lock of several permits cannot be handed off.
+    weight: kind === "handOff" ? 1 : Math.min(permits, weightIn(schedule, step, of)),
     beside: isBeside ? step.beside : 0,
     // A server whose clock is wrong may call a result young that is not.
     withinMs: kind === "flight" && (step.careless || schedule.network.wrongDates !== undefined) ? 0 : step.withinMs,

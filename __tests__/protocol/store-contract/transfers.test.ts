@@ -21,14 +21,12 @@ import {
   vacateOf,
 } from "../../support/write-cases.js";
 
-const forever = new AbortController().signal;
-
 /** What a transfer writes, if it draws no token. */
 const FRESH: Partial<Row> = { uuid: "fresh", expires: 100, ttlMs: 7_000, owner: "host#3" };
 
 describe.each(ALL_SUBJECTS)("transfers in a store %s", (_, subjectOf) => {
   const defaults = { uuid: "mine", data: { a: 1 }, wanted: 5, permits: 3 };
-  const { itemAt, plant, plantItem, read, store, write } = useSubject(subjectOf, defaults);
+  const { itemAt, plant, plantItem, read, write } = useSubject(subjectOf, defaults);
 
   test.each([
     ["an earlier stamp", 101],
@@ -168,24 +166,5 @@ describe.each(ALL_SUBJECTS)("transfers in a store %s", (_, subjectOf) => {
       await write(transferOf(row, { expires: earlier, remembers }));
       expect((await itemAt(row))?.purge).toBe(remembers === "tick" ? undefined : purgeAt(earlier));
     }
-  });
-
-  test("several rows are handed on by one transaction, and a second copy is refused by what the first has written", async () => {
-    const rows = [await plant({ expires: 100 }), await plant({ expires: 100 })];
-    const transfers = rows.map((row) => transferOf(row));
-    expect(await store().writeAll(transfers, forever)).toEqual({ kind: "applied" });
-    const handedOn = rows.map((row) => ({ ...row, ...FRESH }));
-    expect(await Promise.all(rows.map(read))).toEqual(handedOn);
-    expect(await store().writeAll(transfers, forever)).toEqual({ kind: "refused", rows: handedOn });
-  });
-
-  test.each<readonly [string, () => Promise<Row>, boolean]>([
-    ["another holder's", () => plant({ uuid: "another" }), true],
-    ["gone", async () => rowWith({}), false],
-  ])("none of several rows is handed on where one is %s", async (_case, refusing, isThere) => {
-    const [row, other] = [await plant({ expires: 100 }), await refusing()];
-    const outcome = await store().writeAll([transferOf(row), transferOf(other)], forever);
-    expect(outcome).toEqual({ kind: "refused", rows: [undefined, isThere ? other : undefined] });
-    expect(await read(row)).toEqual(row);
   });
 });

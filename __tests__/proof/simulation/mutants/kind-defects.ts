@@ -123,7 +123,9 @@ export const KIND_DEFECTS: Defects = {
       "guarantees#networks-and-crashes: A lock that is handed off",
       "protocol#the-rows-states: handed off",
     ],
-    "holding/hand-off-token.ts": { 'return createHash("sha256").update(secret).digest("hex");': "return secret;" },
+    "holding/hand-off-token.ts": {
+      'return createHash("sha256").update(`hand-off/${secret}`).digest("hex");': "return secret;",
+    },
   },
   "a lock that is handed off keeps the length of its lease": {
     takesOut: ["protocol#hand-off"],
@@ -145,12 +147,12 @@ export const KIND_DEFECTS: Defects = {
     takesOut: ["protocol#hand-off"],
     "holding/resume.ts": {
       "fencing: fenced } = settings": "fencing: notFenced } = settings, fenced = false",
-      "rows: [], drawn: outcome.drawn": "rows: []",
+      'const drawn = outcome.kind === "applied" ? outcome.drawn : outcome.row?.fence;': "const drawn = undefined;",
     },
   },
   "what an abandoned resumption takes is not given back": {
     takesOut: ["protocol#hand-off 4", "hand-off#what-is-promised: A hand-off that fails"],
-    "holding/resume.ts": { "removeWhenTheyArrive(session, maybe, remainingHold(session, handed[0]));": "" },
+    "holding/resume.ts": { "session.detach(removeWhenItArrives(session, maybe, remainingHold(session, handed)));": "" },
     test: "behaviour/hand-off/hand-off",
   },
   "a lease passes to a caller that knows of fewer permits": {
@@ -189,12 +191,12 @@ export const KIND_DEFECTS: Defects = {
   },
   "a resume forgets the hold of the lock": {
     takesOut: ["trap 44", "protocol#hand-off 2"],
-    "holding/resume.ts": { "lease.exit.hold = remainingHold(session, handed[0]);": "" },
+    "holding/resume.ts": { "lease.exit.hold = remainingHold(session, handed);": "" },
     test: "behaviour/hand-off/tokens",
   },
   "a resume is sent although the time of its token has passed": {
     takesOut: ["protocol#hand-off 3"],
-    "holding/resume.ts": { "if (boundsOf(clock).earliest > expires)": "if (Boolean(0))" },
+    "holding/resume.ts": { "if (boundsOf(clock).earliest > handed.expires)": "if (Boolean(0))" },
     test: "behaviour/hand-off/hand-off",
   },
   "a hand-off without an answer is released under one uuid": {
@@ -209,12 +211,14 @@ export const KIND_DEFECTS: Defects = {
     "holding/hand-off-token.ts": { "if (tableName !== plainName(table.tableName)) {": "if (Boolean(0)) {" },
     test: "behaviour/hand-off/hand-off",
   },
-  "a part of several permits is resumed without the others": {
-    takesOut: ["protocol#semaphores: The uuid of each row"],
-    "holding/hand-off-token.ts": {
-      'rows.length === 1 ? secret : [secret, sort, ...rows.map((row) => row.sort)].join("/")':
-        '[secret, sort].join("/")',
-    },
+  "a lock of several permits is handed off by one of them": {
+    takesOut: ["protocol#semaphores: A lock of several permits"],
+    "holding/handle.ts": { "if (this.#lease.row.others !== undefined)\n      remedy": "if (Boolean(0))\n      remedy" },
+    test: "behaviour/semaphores/several",
+  },
+  "a token with parts of its own is looked up": {
+    takesOut: ["hand-off#what-is-promised: A token for another table"],
+    "holding/hand-off-token.ts": { "parts.length === 5": "parts.length >= 5" },
     test: "behaviour/hand-off/tokens",
   },
   "those in line take any free permit": {
