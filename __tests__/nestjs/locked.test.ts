@@ -4,7 +4,7 @@ import { Cron } from "@nestjs/schedule";
 import { Test } from "@nestjs/testing";
 import { of } from "rxjs";
 import type { Lock, LockTable } from "../../lib/index.js";
-import { HeldLock, InjectLocks, Locked, type LockedOptions, LockModule } from "../../lib/nestjs/index.js";
+import { HeldLock, InjectLocks, Locked, type LockedOptions, LockModule, TryLocked } from "../../lib/nestjs/index.js";
 import { TestTable } from "../../lib/testing/index.js";
 import { eventually } from "../support/eventually.js";
 import { startApplication } from "./application.js";
@@ -384,5 +384,51 @@ describe("what cannot work is refused where the class is declared", () => {
     }
     const application = await startApplication(new TestTable().host(), { providers: [Nameless] });
     await expect(application.get(Nameless).ship()).rejects.toMatchObject({ code: "LOCK_CONFIG", option: "name" });
+  });
+});
+
+describe("a method with @TryLocked()", () => {
+  @Injectable()
+  class Syncing {
+    @TryLocked((tenant) => `sync#${tenant}`, { data: { by: "sync" }, holdAtLeastMs: 1 })
+    async sync(_tenant: string, gate: Gate): Promise<void> {
+      await gate.pass();
+    }
+  }
+
+  test("runs where its lock is free, and is skipped where it is held, on every host", async () => {
+    const table = new TestTable();
+    const [a, b] = await Promise.all(
+      [1, 2].map(async () => (await startApplication(table.host(), { providers: [Syncing] })).get(Syncing)),
+    );
+    const [first, skipped, other] = [new Gate(), new Gate(), new Gate()];
+    const running = a?.sync("1", first);
+    await eventually(() => first.isEntered);
+    expect(await b?.sync("1", skipped)).toBeUndefined();
+    expect(skipped.isEntered).toBe(false);
+    const beside = b?.sync("2", other);
+    await eventually(() => other.isEntered);
+    for (const gate of [first, other]) gate.open();
+    await Promise.all([running, beside]);
+  });
+
+  test("rejects with what the method throws", async () => {
+    const locks = new TestTable().host();
+    class Failing {
+      @TryLocked("failing")
+      async run(): Promise<void> {
+        throw new Error("its own");
+      }
+    }
+    const failing = (await startApplication(locks, { providers: [Failing] })).get(Failing);
+    await expect(failing.run()).rejects.toThrow("its own");
+  });
+
+  test.each<[string, unknown, object]>([
+    ["name", "", {}],
+    ["waitMs", "sync", { waitMs: 1 }],
+    ["everyMs", "sync", { everyMs: 3_600_000 }],
+  ])("is refused what cannot work: %s", (option, name, options) => {
+    expect(() => TryLocked(name as string, options)).toThrow(expect.objectContaining({ code: "LOCK_CONFIG", option }));
   });
 });

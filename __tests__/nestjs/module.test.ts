@@ -1,14 +1,24 @@
 import { describe, expect, test } from "@jest/globals";
 import {
   type BeforeApplicationShutdown,
+  Inject,
   Injectable,
   type LoggerService,
   Module,
   type OnApplicationShutdown,
 } from "@nestjs/common";
+import { REQUEST } from "@nestjs/core";
 import { Test } from "@nestjs/testing";
 import { LockTable } from "../../lib/index.js";
-import { getLocksToken, Locked, LockModule, type LockModuleRootOptions, OncePer } from "../../lib/nestjs/index.js";
+import {
+  getLocksToken,
+  Locked,
+  LockModule,
+  type LockModuleAsyncOptions,
+  type LockModuleOptionsFactory,
+  type LockModuleRootOptions,
+  OncePer,
+} from "../../lib/nestjs/index.js";
 import { TestTable } from "../../lib/testing/index.js";
 import { eventually, turn, watch } from "../support/eventually.js";
 import { startApplication } from "./application.js";
@@ -54,6 +64,7 @@ describe("LockModule", () => {
     ["tableNam", { tableNam: "locks" }],
     ["drainMs", { tableName: "locks", drainMs: -1 }],
     ["name", { tableName: "locks", name: "" }],
+    ["checkAtStart", { tableName: "locks", checkAtStart: "yes" }],
   ])("does not start with what cannot work: %s of %j", async (option, options) => {
     const start = async () =>
       await Test.createTestingModule({ imports: [LockModule.forRoot(options as LockModuleRootOptions)] }).compile();
@@ -63,6 +74,83 @@ describe("LockModule", () => {
         imports: [LockModule.forRootAsync({ useFactory: async () => options as LockModuleRootOptions })],
       }).compile();
     if (option !== "name") await expect(later()).rejects.toMatchObject({ code: "LOCK_CONFIG", option });
+  });
+});
+
+describe("options from a provider", () => {
+  @Injectable()
+  class LockConfig implements LockModuleOptionsFactory {
+    readonly tableName: string;
+    constructor(@Inject("TABLE") tableName: string) {
+      this.tableName = tableName;
+    }
+    createLockModuleOptions() {
+      return Promise.resolve({ tableName: this.tableName });
+    }
+  }
+  const values = { providers: [{ provide: "TABLE", useValue: "from-config" }], exports: ["TABLE"] };
+  @Module(values)
+  class Values {}
+  @Module({ providers: [...values.providers, LockConfig], exports: [LockConfig] })
+  class WithConfig {}
+  const start = async (options: LockModuleAsyncOptions) =>
+    await Test.createTestingModule({ imports: [LockModule.forRootAsync(options)] }).compile();
+
+  test.each<[string, LockModuleAsyncOptions]>([
+    ["useClass makes it", { imports: [Values], useClass: LockConfig }],
+    ["useExisting finds it", { imports: [WithConfig], useExisting: LockConfig }],
+  ])("%s", async (_, options) => {
+    const application = await start(options);
+    expect(application.get<LockTable>(getLocksToken()).tableName).toBe("from-config");
+    await application.close();
+  });
+
+  test("are refused where none or two ways are given, and where the provider makes none", async () => {
+    for (const options of [{}, { useClass: LockConfig, useFactory: () => ({ tableName: "locks" }) }]) {
+      expect(() => LockModule.forRootAsync(options)).toThrow(/one of useFactory, useClass and useExisting/);
+    }
+    await expect(start({ imports: [Values], useExisting: "TABLE" })).rejects.toThrow(/createLockModuleOptions\(\)/);
+  });
+
+  test("that depend on a request keep the application from starting: each request would make a table", async () => {
+    const compiled = await start({
+      inject: [REQUEST],
+      useFactory: () => ({ tableName: "locks" }),
+    });
+    await expect(compiled.init()).rejects.toMatchObject({
+      code: "LOCK_CONFIG",
+      message: expect.stringMatching(/each request would make a LockTable: inject providers of the default scope/),
+    });
+  });
+});
+
+describe("checkAtStart", () => {
+  const start = async (host: LockTable, checkAtStart?: boolean) => await startApplication(host, {}, { checkAtStart });
+
+  test("lets the application start where locks work, and without it nothing is sent", async () => {
+    const table = new TestTable();
+    await (await start(table.host(), true)).close();
+    table.silence();
+    await (await start(table.host())).close();
+  });
+
+  test("keeps it from starting where they do not, and says why", async () => {
+    const locks = new TestTable().host();
+    const missing = { severity: "error", code: "missing", message: "table locks does not exist: create it" };
+    const check = async () => ({ usable: false, problems: [missing] });
+    await expect(start(Object.assign(locks, { check }), true)).rejects.toMatchObject({
+      code: "LOCK_STORE",
+      message: "table locks does not exist: create it",
+    });
+  });
+
+  test("keeps it from starting where the table does not answer", async () => {
+    const table = new TestTable({ time: "manual" });
+    table.silence();
+    const starting = start(table.host(), true);
+    const watched = watch(starting);
+    while (!watched.settled) await table.clock.advance(1_000);
+    await expect(starting).rejects.toMatchObject({ code: "LOCK_STORE" });
   });
 });
 
@@ -103,7 +191,7 @@ const told: string[] = [];
 class Service implements BeforeApplicationShutdown, OnApplicationShutdown {
   end = (): void => undefined;
 
-  @OncePer(3_600_000)
+  @OncePer(3_600_000, { name: "tick" })
   async tick(): Promise<void> {
     told.push("tick");
   }
@@ -122,7 +210,7 @@ class Service implements BeforeApplicationShutdown, OnApplicationShutdown {
     told.push("long ends");
   }
 
-  @OncePer(3_600_000)
+  @OncePer(3_600_000, { name: "long-tick" })
   async longTick(): Promise<void> {
     told.push("long tick begins");
     await new Promise<void>((resolve) => {
@@ -175,7 +263,7 @@ describe("a shutdown of the application", () => {
 
   test("ends a call that has no tick yet without an error, which the scheduler would log", async () => {
     class Job {
-      @OncePer(3_600_000)
+      @OncePer(3_600_000, { name: "tick" })
       async tick(): Promise<void> {
         told.push("tick");
       }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { Injectable, type Type } from "@nestjs/common";
+import { Injectable } from "@nestjs/common";
 import type { Lock } from "../../lib/index.js";
 import { HeldLock, Locked, OncePer, type OncePerOptions } from "../../lib/nestjs/index.js";
 import { TestTable, type TestTableOptions } from "../../lib/testing/index.js";
@@ -18,13 +18,13 @@ class Invoices {
     runs.push(`${from}: ${new Date(lock?.tick ?? 0).toISOString()}`);
   }
 
-  @OncePer(HOUR_MS, { untilSuccess: { maxAttempts: 3 } })
+  @OncePer(HOUR_MS, { name: "retried", untilSuccess: { maxAttempts: 3 } })
   async retried(outcome: "fails" | "works", @HeldLock() lock?: Lock): Promise<void> {
     runs.push(`attempt ${lock?.attempt} ${outcome}`);
     if (outcome === "fails") throw new Error("try again");
   }
 
-  @OncePer(HOUR_MS)
+  @OncePer(HOUR_MS, { name: "once" })
   @Locked("both")
   async both(@HeldLock() lock?: Lock): Promise<void> {
     runs.push(`under ${lock?.name}`);
@@ -71,63 +71,32 @@ describe("a method with @OncePer()", () => {
   });
 });
 
-describe("the mutex of a method without a name", () => {
-  abstract class Job {
-    @OncePer(HOUR_MS)
-    async run(): Promise<void> {
-      runs.push(this.constructor.name);
-    }
-  }
-  @Injectable()
-  class Daily extends Job {}
-  @Injectable()
-  class Weekly extends Job {}
-
-  test("is that of the instance's class: two jobs with one base class do not share their ticks", async () => {
-    const table = new TestTable(AT);
-    const application = await startApplication(table.host(), { providers: [Daily, Weekly] });
-    runs.length = 0;
-    for (const job of [Daily, Weekly, Daily]) await application.get<Job>(job).run();
-    expect(runs).toEqual(["Daily", "Weekly"]);
-    const names: string[] = [];
-    for await (const { name } of table.host().list({ kept: true })) names.push(name);
-    expect(names.sort()).toEqual(["Daily.run", "Weekly.run"]);
-  });
-
-  test.each<[what: string, other: Type]>([
-    ["a second class of the same name, which would never run", { Daily: class Daily extends Job {} }.Daily],
-    ["a class without a name", (() => class extends Job {})()],
-  ])("is refused to %s: the application does not start", async (_, other) => {
-    const starting = startApplication(new TestTable(AT).host(), {
-      providers: [Daily, { provide: "other", useClass: other }],
-    });
-    const refused = { code: "LOCK_CONFIG", option: "name", value: `${other.name}.run` };
-    await expect(starting).rejects.toMatchObject(refused);
-  });
-
-  test("is refused to a second class of the same name where a method of its own is decorated too", async () => {
-    class Own extends Job {
-      @OncePer(HOUR_MS, { name: "named" })
-      async named(): Promise<void> {}
-    }
-    const OtherOwn = { Own: class Own extends Job {} }.Own;
-    const starting = startApplication(new TestTable(AT).host(), { providers: [OtherOwn, Own] });
-    await expect(starting).rejects.toMatchObject({ code: "LOCK_CONFIG", value: "Own.run" });
-  });
-
-  test("may be that of a class of the same name whose methods have names, and of a second instance", async () => {
-    class Own extends Job {
-      @OncePer(HOUR_MS, { name: "another" })
-      override async run(): Promise<void> {
-        runs.push("Own");
+describe("the name of a job", () => {
+  test("may be made of the instance: two providers of one class are two jobs", async () => {
+    const tenants = ["ann", "bob"];
+    @Injectable()
+    class Billing {
+      readonly tenant = tenants.shift();
+      @OncePer(HOUR_MS, { name: (job: Billing) => `billing#${job.tenant}` })
+      async run(@HeldLock() lock?: Lock): Promise<void> {
+        runs.push(`${lock?.name}`);
       }
     }
-    const Plain = { Own: class Own {} }.Own;
-    const again = { provide: "again", useClass: Daily };
-    const application = await startApplication(new TestTable(AT).host(), { providers: [Daily, again, Own, Plain] });
+    const providers = ["one", "other"].map((provide) => ({ provide, useClass: Billing }));
+    const application = await startApplication(new TestTable(AT).host(), { providers });
     runs.length = 0;
-    for (const job of [Daily, "again", Own]) await application.get<Job>(job).run();
-    expect(runs).toEqual(["Daily", "Own"]);
+    for (const provide of ["one", "other", "one"]) await application.get<Billing>(provide).run();
+    expect(runs).toEqual(["billing#ann", "billing#bob"]);
+  });
+
+  test("has no default: a minifier may give two classes one name, and one of their jobs would never run", () => {
+    for (const options of [undefined, {}, { untilSuccess: true }]) {
+      expect(() => OncePer(HOUR_MS, options as unknown as OncePerOptions)).toThrow(
+        /^name: is required, and must be the name of the job, .*whatever has the same name shares its ticks/,
+      );
+    }
+    // @ts-expect-error: the compiler says so as well.
+    expect(() => OncePer(HOUR_MS)).toThrow();
   });
 });
 
@@ -138,20 +107,24 @@ describe("what cannot work is refused where the class is declared", () => {
     ["everyMs", "1h", undefined],
     ["options", HOUR_MS, 1],
     ["name", HOUR_MS, { name: "" }],
+    ["name", HOUR_MS, { name: 7 }],
+    ["name", HOUR_MS, { name: "billing#undefined" }],
     ["table", HOUR_MS, { table: "" }],
     ["once", HOUR_MS, { once: 1 }],
     ["waitMs", HOUR_MS, { waitMs: 1 }],
     ["untilSuccess", HOUR_MS, { untilSuccess: 3 }],
     ["ttlMs", HOUR_MS, { ttlMs: 0 }],
   ])("%s: %j %j", (option, everyMs, options) => {
-    const make = () => OncePer(everyMs as number, options as OncePerOptions);
+    const named =
+      Object(options) === options && !("name" in Object(options)) ? { name: "job", ...Object(options) } : options;
+    const make = () => OncePer(everyMs as number, (named ?? { name: "job" }) as OncePerOptions);
     expect(make).toThrow(expect.objectContaining({ code: "LOCK_CONFIG", option }));
   });
 
   test("a method with a result, by its type: a call that is skipped has none", () => {
     class Typed {
       // @ts-expect-error
-      @OncePer(HOUR_MS)
+      @OncePer(HOUR_MS, { name: "count" })
       async count(): Promise<number> {
         return 1;
       }

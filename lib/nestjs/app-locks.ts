@@ -1,43 +1,42 @@
-import { Logger, type OnApplicationShutdown, type OnModuleDestroy } from "@nestjs/common";
-import { LockConfigError } from "../errors.js";
+import { Logger, type OnApplicationShutdown, type OnModuleDestroy, type OnModuleInit } from "@nestjs/common";
+import { LockStoreError } from "../errors.js";
 import type { LockTable } from "../index.js";
 import { closeOptions } from "../options/calls.js";
 
+/** How the module of an application treats its table, as options say. */
+export interface AppSettings {
+  readonly drainMs: number | undefined;
+  readonly checkAtStart: boolean;
+}
+
 /**
  * The locks of one table in one application. Nest gives it to each instance that has a decorated method, and calls it when the
- * application shuts down.
+ * application starts and shuts down.
  */
-export class AppLocks implements OnModuleDestroy, OnApplicationShutdown {
+export class AppLocks implements OnModuleInit, OnModuleDestroy, OnApplicationShutdown {
   readonly table: LockTable;
-  readonly #drainMs: number | undefined;
-  /** The class whose ticks have a name that was made of the names of the class and its method. */
-  readonly #classes = new Map<string, unknown>();
+  readonly #settings: AppSettings;
   #isStopping = false;
 
   /** @throws `LockConfigError` */
-  constructor(table: LockTable, drainMs: number | undefined) {
-    closeOptions({ drainMs });
+  constructor(table: LockTable, settings: AppSettings) {
+    closeOptions({ drainMs: settings.drainMs });
     this.table = table;
-    this.#drainMs = drainMs;
+    this.#settings = settings;
+  }
+
+  /** @throws `LockStoreError` if the table is to be checked, and locks do not work on it: the application does not start. */
+  async onModuleInit(): Promise<void> {
+    if (!this.#settings.checkAtStart) return;
+    const { usable, problems } = await this.table.check();
+    const messages = problems.map(({ message }) => message);
+    if (!usable) throw new LockStoreError(messages.join("; "));
+    for (const message of messages) new Logger("LockModule").warn(message);
   }
 
   /** Whether the application has begun to shut down: it takes no tick any more, and leaves them to other hosts. */
   get isStopping(): boolean {
     return this.#isStopping;
-  }
-
-  /**
-   * Nest has made an instance whose ticks have a name of its class.
-   *
-   * @throws `LockConfigError` if another class has this name: each would use up the ticks of the other.
-   */
-  claimTicks(instance: object, method: string): void {
-    const { constructor: made } = instance;
-    const name = tickNameOf(instance, method);
-    const first = this.#classes.get(name) ?? made;
-    this.#classes.set(name, first);
-    if (first === made && made.name !== "") return;
-    throw new LockConfigError("name", name, "is not the name of one class alone: give @OncePer() a name of its own");
   }
 
   /** No tick may begin once a `beforeApplicationShutdown()` runs. That of this module may run last, but this hook runs before all of them. */
@@ -48,15 +47,10 @@ export class AppLocks implements OnModuleDestroy, OnApplicationShutdown {
   /** Runs last: until then requests are served, which may need locks. */
   async onApplicationShutdown(): Promise<void> {
     try {
-      await this.table.close({ drainMs: this.#drainMs });
+      await this.table.close({ drainMs: this.#settings.drainMs });
     } catch (error) {
       // The hooks of other modules must run. Each caller whose lock was revoked gets the error as well.
       new Logger("LockModule").error(error);
     }
   }
-}
-
-/** The name of the ticks of a method whose decorator has none. */
-export function tickNameOf({ constructor: { name } }: object, method: string): string {
-  return `${name}.${method}`;
 }

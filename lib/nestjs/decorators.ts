@@ -1,9 +1,15 @@
 import { LockConfigError, LockError } from "../errors.js";
-import type { Lock, MutexOptions } from "../index.js";
+import type { Lock, MutexOptions, TryRunOptions } from "../index.js";
 import { tryRunOptions } from "../options/calls.js";
 import { NONE } from "../options/check.js";
-import { type AppLocks, tickNameOf } from "./app-locks.js";
-import { type LockedOptions, lockedOptions, type OncePerOptions, oncePerOptions } from "./options.js";
+import {
+  type LockedOptions,
+  lockedOptions,
+  type OncePerOptions,
+  oncePerOptions,
+  type TryLockedOptions,
+  tryLockedOptions,
+} from "./options.js";
 import { type MethodCall, wrapped } from "./wrapped.js";
 
 /**
@@ -41,17 +47,43 @@ export function Locked<Args extends unknown[]>(
   options: LockedOptions = NONE,
 ): AsyncMethodDecorator<unknown, Args> {
   const { table, waitMs, data, holdAtLeastMs, ...mutex } = lockedOptions(options);
-  if (typeof name !== "function" && (typeof name !== "string" || name === "")) {
-    throw new LockConfigError(
-      "name",
-      name,
-      "must be a non-empty string, or a function that makes one of the arguments",
-    );
-  }
+  checkNaming(name);
   const settings = settingsOf(mutex);
   return wrapped("Locked", table, async ({ app, args, section }) => {
     const of = typeof name === "function" ? name(...(args as Args)) : name;
     return await app.table.mutex(of, settings).run(section, { waitMs, data, holdAtLeastMs });
+  });
+}
+
+function checkNaming(name: unknown): void {
+  if (typeof name === "function" || (typeof name === "string" && name !== "")) return;
+  throw new LockConfigError("name", name, "must be a non-empty string, or a function that makes one of the arguments");
+}
+
+/**
+ * Runs a method under a mutex if that is free, and skips it if it is held: the call then resolves at once. It is `mutex.tryRun()`, for work
+ * that somebody else does already, such as a synchronisation that a schedule and a request may start. The channel `dynamutex:missed`
+ * tells why a call did not run. For once in a period, use {@link OncePer}.
+ *
+ * @param name as for {@link Locked}.
+ * @param options those of a mutex and of `tryRun()` without a tick, and `table`.
+ * @throws as {@link Locked} and `tryRun()` do.
+ *
+ * @example
+ * // import { TryLocked } from "dynamutex/nestjs";
+ * // In a provider: @TryLocked((tenant) => `sync#${tenant}`) async sync(tenant: string) {}
+ * const decorator = TryLocked((tenant: string) => `sync#${tenant}`);
+ */
+export function TryLocked<Args extends unknown[]>(
+  name: string | ((...args: Args) => string),
+  options: TryLockedOptions = NONE,
+): AsyncMethodDecorator<void, Args> {
+  const { table, data, holdAtLeastMs, ...mutex } = tryLockedOptions(options);
+  checkNaming(name);
+  const settings = settingsOf(mutex);
+  return wrapped("TryLocked", table, async (call) => {
+    const of = typeof name === "function" ? name(...(call.args as Args)) : name;
+    await tryIt(call, of, settings, { data, holdAtLeastMs });
   });
 }
 
@@ -62,6 +94,7 @@ export function Locked<Args extends unknown[]>(
  *
  * @param everyMs the period, counted from 1970-01-01T00:00Z, in ms. At least 1 000.
  * @param options those of a mutex and of `tryRun()`, `name` and `table`.
+ * @param options.name the job: all that has one name runs once in a period. There is no default.
  * @param options.untilSuccess whether a later call in the same period runs the method again after it has failed.
  * @throws as {@link Locked} and `tryRun()` do.
  *
@@ -70,28 +103,35 @@ export function Locked<Args extends unknown[]>(
  * // In a provider: @Cron("5 * * * *") @OncePer(3_600_000, { name: "send-invoices" }) async sendInvoices() {}
  * const decorator = OncePer(3_600_000, { name: "send-invoices", untilSuccess: { maxAttempts: 3 } });
  */
-export function OncePer(everyMs: number, options: OncePerOptions = NONE): AsyncMethodDecorator<void> {
+export function OncePer(everyMs: number, options: OncePerOptions): AsyncMethodDecorator<void> {
   const { table, name, data, holdAtLeastMs, untilSuccess, ...mutex } = oncePerOptions(options);
   if (everyMs === undefined) throw new LockConfigError("everyMs", everyMs, "must be the length of a period, in ms");
   const tick = tryRunOptions({ everyMs, data, holdAtLeastMs, untilSuccess });
   const settings = settingsOf(mutex);
-  const run = async ({ app, instance, section }: MethodCall, method: string): Promise<void> => {
-    if (app.isStopping) return;
-    let hasBegun = false;
-    const begin = async (lock: Lock): Promise<unknown> => {
-      hasBegun = true;
-      return await section(lock);
-    };
-    try {
-      await app.table.mutex(name ?? tickNameOf(instance, method), settings).tryRun(begin, tick);
-    } catch (error) {
-      // The call still waited for its period when the application closed the table: another host runs the tick.
-      const isClosed = error instanceof LockError && error.code === "LOCK_CLOSED";
-      if (!isClosed || hasBegun || !app.isStopping) throw error;
-    }
+  const nameOf = typeof name === "function" ? (name as (instance: object) => string) : () => name;
+  return wrapped("OncePer", table, async (call) => await tryIt(call, nameOf(call.instance), settings, tick));
+}
+
+/** Runs a method if it gets its lock. An application that shuts down leaves that to other hosts. */
+async function tryIt(
+  { app, section }: MethodCall,
+  name: string,
+  settings: MutexOptions | undefined,
+  options: TryRunOptions,
+): Promise<void> {
+  if (app.isStopping) return;
+  let hasBegun = false;
+  const begin = async (lock: Lock): Promise<unknown> => {
+    hasBegun = true;
+    return await section(lock);
   };
-  const refuseTwins = (app: AppLocks, instance: object, method: string): void => app.claimTicks(instance, method);
-  return wrapped("OncePer", table, run, name === undefined ? refuseTwins : undefined);
+  try {
+    await app.table.mutex(name, settings).tryRun(begin, options);
+  } catch (error) {
+    // The call still waited for its period when the application closed the table.
+    const isClosed = error instanceof LockError && error.code === "LOCK_CLOSED";
+    if (!isClosed || hasBegun || !app.isStopping) throw error;
+  }
 }
 
 /** A mutex without options of its own costs no check of them. */

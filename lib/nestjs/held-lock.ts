@@ -4,7 +4,7 @@ import { LockConfigError } from "../errors.js";
 const LOCK_PARAMETER = Symbol.for("dynamutex.nestjs.lock-parameter");
 
 /**
- * Marks the parameter that gets the lock, in a method with `@Locked()` or `@OncePer()`. What its caller passes there is replaced.
+ * Marks the parameter that gets the lock, in a method with `@Locked()`, `@TryLocked()` or `@OncePer()`. What its caller passes there is replaced.
  *
  * @example
  * // import { HeldLock } from "dynamutex/nestjs";

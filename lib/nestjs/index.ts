@@ -5,13 +5,14 @@
  * @packageDocumentation
  */
 
-export { type AsyncMethodDecorator, Locked, OncePer } from "./decorators.js";
+export { type AsyncMethodDecorator, Locked, OncePer, TryLocked } from "./decorators.js";
 export { HeldLock } from "./held-lock.js";
 export {
   LockModule,
   type LockModuleAsyncOptions,
   type LockModuleOptions,
+  type LockModuleOptionsFactory,
   type LockModuleRootOptions,
 } from "./lock-module.js";
-export type { LockedOptions, OncePerOptions } from "./options.js";
+export type { LockedOptions, OncePerOptions, TryLockedOptions } from "./options.js";
 export { getLocksToken, InjectLocks } from "./tokens.js";

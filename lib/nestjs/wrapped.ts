@@ -18,9 +18,6 @@ export interface MethodCall {
 // biome-ignore lint/suspicious/noExplicitAny: a method of any class.
 type Method = (this: any, ...args: any[]) => unknown;
 
-/** Looks at an instance that Nest has made, and may refuse it: then the application does not start. */
-type Check = (app: AppLocks, instance: object, method: string) => void;
-
 /**
  * Puts a function in the place of a method, which runs it as `call` says. Nest sets the locks of the application as a property of the
  * instance, under the symbol of their token: so each instance has those of its own application, whatever its scope.
@@ -30,8 +27,7 @@ type Check = (app: AppLocks, instance: object, method: string) => void;
 export function wrapped(
   decorator: string,
   table: string | undefined,
-  call: (call: MethodCall, method: string) => Promise<unknown>,
-  check: Check = () => undefined,
+  call: (call: MethodCall) => Promise<unknown>,
   // biome-ignore lint/suspicious/noExplicitAny: as above; the decorators say what method they are for.
 ): (target: object, key: string | symbol, descriptor: TypedPropertyDescriptor<any>) => void {
   const token = appLocksToken(table);
@@ -41,10 +37,9 @@ export function wrapped(
       const remedy = "must be on a method that is not static, and compiled with experimentalDecorators, as Nest is";
       throw new LockConfigError(`@${decorator}()`, String(key), remedy);
     }
-    const method = String(key);
-    injectLocks(target, token, (app, instance) => check(app, instance, method));
+    injectLocks(target, token);
     const lockAt = lockParameterOf(target, key);
-    const title = `${target.constructor.name}.${method}()`;
+    const title = `${target.constructor.name}.${String(key)}()`;
     const replacement = async function (this: object | undefined, ...args: unknown[]): Promise<unknown> {
       const app: AppLocks | undefined = Object(this)[token];
       if (app === undefined) throw new LockConfigError(title, undefined, NOT_FROM_NEST);
@@ -53,22 +48,19 @@ export function wrapped(
         if (lockAt !== undefined) all[lockAt] = lock;
         return refuseLazy(await original.apply(this, all), title);
       };
-      return await call({ app, instance: Object(this), args, section }, method);
+      return await call({ app, instance: Object(this), args, section });
     };
     descriptor.value = alike(replacement, original);
   };
 }
 
-/** Has Nest set the property of each instance that it makes. @param onSet is called then, after those of other methods and base classes. */
-function injectLocks(target: object, token: symbol, onSet: (app: AppLocks, instance: object) => void): void {
-  const all: readonly (typeof onSet)[] = [...(Reflect.getMetadata(token, target) ?? []), onSet];
-  Reflect.defineMetadata(token, all, target);
+/** Has Nest set the property of each instance that it makes. */
+function injectLocks(target: object, token: symbol): void {
   Inject(token)(target, token);
   Object.defineProperty(target, token, {
     configurable: true,
-    set(this: object, app: AppLocks) {
-      Object.defineProperty(this, token, { configurable: true, writable: true, value: app });
-      for (const each of all) each(app, this);
+    set(this: object, value: AppLocks) {
+      Object.defineProperty(this, token, { configurable: true, writable: true, value });
     },
   });
 }

@@ -13,11 +13,11 @@ import {
   SetMetadata,
   type Type,
 } from "@nestjs/common";
-import { Reflector } from "@nestjs/core";
+import { REQUEST, Reflector } from "@nestjs/core";
 import { Cron } from "@nestjs/schedule";
 import { Test, type TestingModule } from "@nestjs/testing";
 import { type Lock, LockError, type LockTable } from "dynamutex";
-import { getLocksToken, HeldLock, InjectLocks, Locked, LockModule, OncePer } from "dynamutex/nestjs";
+import { getLocksToken, HeldLock, InjectLocks, Locked, LockModule, OncePer, TryLocked } from "dynamutex/nestjs";
 import { TestTable } from "dynamutex/testing";
 
 const table = new TestTable();
@@ -56,7 +56,7 @@ class Shipping implements BeforeApplicationShutdown {
     console.log("the job runs");
   }
 
-  @OncePer(3_600_000)
+  @OncePer(3_600_000, { name: "below" })
   @SetMetadata("role", "admin")
   @Cron("5 0 1 1 *")
   async below(): Promise<void> {}
@@ -64,6 +64,22 @@ class Shipping implements BeforeApplicationShutdown {
   async beforeApplicationShutdown(): Promise<void> {
     await this.above();
     console.log(`the shutdown has begun: ${await this.ship("5")}`);
+  }
+}
+
+@Injectable()
+class LockConfig {
+  createLockModuleOptions() {
+    return { tableName: "locks-by-class" };
+  }
+}
+
+@Injectable()
+class Syncing {
+  @TryLocked("sync")
+  async sync(inside?: () => Promise<void>): Promise<void> {
+    console.log("syncs");
+    await inside?.();
   }
 }
 
@@ -76,7 +92,7 @@ class Scoped {
 }
 
 class Base {
-  @OncePer(3_600_000)
+  @OncePer(3_600_000, { name: "base" })
   async run(): Promise<void> {}
 }
 
@@ -89,6 +105,9 @@ async function probe(): Promise<void> {
   console.log(`of request scope: ${(await Promise.all(owners)).join(" ")}`);
   const roles = [first.above, first.below].map((method) => new Reflector().get<string>("role", method));
   console.log(`metadata: ${roles.join(" ")}`);
+  const syncing = await start([Syncing], "sync", [LockModule.forRootAsync({ name: "class", useClass: LockConfig })]);
+  await syncing.get(Syncing).sync(() => syncing.get(Syncing).sync());
+  console.log(`useClass: ${syncing.get<LockTable>(getLocksToken("class")).tableName}`);
   await one.close();
   await second.above();
   await second.above();
@@ -109,11 +128,19 @@ async function probe(): Promise<void> {
   console.log(`two copies: ${elsewhere.Locked !== Locked}, ${await mixed.get(Mixed).owner()}`);
 
   // What keeps an application from its start.
-  const Twin = { Base: class extends Base {} }.Base;
-  const refused = [start([Base, Twin], "twins"), start([], "two", [LockModule.forRoot({ tableName: "locks-eu" })])];
+  const ofRequest = LockModule.forRootAsync({
+    name: "eu",
+    inject: [REQUEST],
+    useFactory: () => ({ tableName: "locks" }),
+  });
+  const refused = [
+    start([], "request", [ofRequest]),
+    start([], "two", [LockModule.forRoot({ tableName: "locks-eu" })]),
+  ];
   refused.push(Test.createTestingModule({ providers: [Base] }).compile());
   for (const error of await Promise.all(refused.map((starting) => starting.catch((reason) => reason)))) {
-    const [message] = /two LockModules|not the name of one class|LockModule\.forRoot\(\)/.exec(String(error)) ?? [];
+    const [message] =
+      /two LockModules|each request would make a LockTable|LockModule\.forRoot\(\)/.exec(String(error)) ?? [];
     console.log(`does not start: ${message}`);
   }
 }
