@@ -18,7 +18,7 @@ import { basename, join, relative } from "node:path";
 import { build, transform } from "esbuild";
 import ts from "typescript-5.9"; // the last major version of the compiler that is also a library
 import { builtins } from "./builtins.js";
-import { commonJsTypes, reachableTypes } from "./declarations.js";
+import { commonJsTypes, reachableTypes, withConstructorTexts } from "./declarations.js";
 import { COMMANDS, DIST, MODULES } from "./entries.js";
 
 /** The compiler has checked it, and its declarations are in dist/ already. */
@@ -75,6 +75,7 @@ for (const file of await readdir(DIST, { recursive: true })) {
   if (file.endsWith(".d.ts") && !reachable.has(file)) await rm(join(DIST, file));
 }
 await removeEmptyFolders(DIST);
+for (const file of reachable) await writeFile(join(DIST, file), withConstructorTexts(file));
 for (const { file } of MODULES) await writeFile(join(DIST, `${file}.d.cts`), commonJsTypes(`${file}.d.ts`));
 
 for (const { file } of MODULES) {

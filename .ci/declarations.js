@@ -24,6 +24,37 @@ export function reachableTypes(files) {
 }
 
 /**
+ * The text of a declaration file in which the constructor of each class has the text of the class: it is what an editor shows where somebody
+ * writes `new`. What the constructor says itself follows.
+ */
+export function withConstructorTexts(file) {
+  const text = readFileSync(join(DIST, file), "utf8");
+  const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
+  const edits = source.statements.filter(ts.isClassDeclaration).flatMap((declaration) => {
+    const made = declaration.members.find(ts.isConstructorDeclaration);
+    const [told] = linesOf(declaration).join("\n").split(/^@/m);
+    if (made === undefined || told === "") return [];
+    const lines = [...told.trimEnd().split("\n"), "", ...linesOf(made)];
+    const comment = ["/**", ...lines.map((line) => ` * ${line}`.trimEnd()), " */"].join("\n    ");
+    const own = ts.getJSDocCommentsAndTags(made).find(ts.isJSDoc);
+    const [from, to] = own === undefined ? [made.getStart(), made.getStart()] : [own.getStart(), own.getEnd()];
+    return [{ from, to, comment: own === undefined ? `${comment}\n    ` : comment }];
+  });
+  return edits.reduceRight((all, { from, to, comment }) => all.slice(0, from) + comment + all.slice(to), text);
+}
+
+/** The lines of a declaration's doc comment, without its stars. */
+function linesOf(declaration) {
+  const comment = ts.getJSDocCommentsAndTags(declaration).find(ts.isJSDoc)?.getText() ?? "";
+  const lines = comment.replace(/^\/\*\*|\*\/$/g, "").split("\n");
+  return lines
+    .map((line) => line.replace(/^\s*\* ?/, "").trimEnd())
+    .join("\n")
+    .trim()
+    .split("\n");
+}
+
+/**
  * The types of an entry point for who require()s it, in terms of those of the ES module: a class is one type whichever
  * way it was imported, as it is one class in Node.
  */
@@ -47,8 +78,9 @@ export function commonJsTypes(file) {
       types.push(name);
       continue;
     }
-    lines.push(`export declare const ${name}: typeof esm.${name};`);
-    if (isType) lines.push(`export type ${name}${parameters(symbol)} = esm.${name}${names(symbol)};`);
+    const doc = docOf(symbol);
+    lines.push(`${doc}export declare const ${name}: typeof esm.${name};`);
+    if (isType) lines.push(`${doc}export type ${name}${parameters(symbol)} = esm.${name}${names(symbol)};`);
   }
   const from = `"./${basename(file).replace(/\.d\.ts$/, ".js")}" with { "resolution-mode": "import" };`;
   return [
@@ -57,6 +89,12 @@ export function commonJsTypes(file) {
     ...lines,
     "",
   ].join("\n");
+
+  /** An editor shows the text of this declaration, and not that of the one that it stands for. */
+  function docOf(symbol) {
+    const [doc] = symbol.declarations.flatMap((each) => ts.getJSDocCommentsAndTags(each).filter(ts.isJSDoc));
+    return doc === undefined ? "" : `${doc.getText().replace(/^ +\*/gm, " *")}\n`;
+  }
 
   function resolved(symbol) {
     return symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;

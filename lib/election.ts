@@ -116,7 +116,7 @@ export class Election<Held extends Lock = TransferableLock> implements AsyncDisp
     await this.done.catch(nothing);
   }
 
-  /** The same as {@link Mutex.observe}: it goes on when this candidacy ends. */
+  /** Yields the leader as {@link Mutex.observe} does: it goes on when this candidacy ends. */
   observe(options?: ObserveOptions): AsyncIterableIterator<LockInfo | null> {
     return this.#parts.observe(options);
   }

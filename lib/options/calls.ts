@@ -44,7 +44,7 @@ export interface TryLockOptions extends TryOptions {
    */
   readonly once?: Date | number | undefined;
   /**
-   * The same by the table's clock: at most one run in each period of this many ms, counted from 1970-01-01T00:00Z. At
+   * A tick by the table's clock: at most one run in each period of this many ms, counted from 1970-01-01T00:00Z. At
    * least 1 000. Near a period boundary the call waits until the next period has certainly begun: about a second in a process
    * that has just started, about a round trip later on.
    */
@@ -186,7 +186,7 @@ export const lockShape = (): Shape<LockOptions> =>
   });
 
 /** For those who ask for several permits of what has none. */
-const NO_PERMITS = { permits: "is an option of a semaphore: of any other lock there is one" };
+const NO_PERMITS = { permits: "is an option of a semaphore: any other lock is held as a whole" };
 
 export const lockOptions: OptionsCheck<LockOptions> = optionsCheck(["lock()", "run()"], lockShape, NO_PERMITS);
 

@@ -60,7 +60,7 @@ export interface MutexOptions {
   readonly fencing?: boolean | undefined;
 }
 
-/** The same with nothing left out. */
+/** Options with nothing left out. */
 type Complete<Value> = Value extends object
   ? { readonly [Name in keyof Value]-?: Complete<Exclude<Value[Name], undefined>> }
   : Value;

@@ -173,7 +173,7 @@ export function fromReply(date: number, sent: Reading, now: Reading): TableTime 
   return { earliest: date, latest: date + DATE_STEP_MS + longest(sent, now), at: now };
 }
 
-/** The same bounds at a later moment: each advances by the shortest or the longest time that can have passed. */
+/** Bounds at a later moment: each advances by the shortest or the longest time that can have passed. */
 export function age(time: TableTime, now: Reading): TableTime {
   return { earliest: time.earliest + shortest(time.at, now), latest: time.latest + longest(time.at, now), at: now };
 }
