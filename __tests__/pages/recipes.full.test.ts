@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { consumerEnv } from "../support/consumer-folder.js";
 import { Desk } from "../support/desk.js";
 import { type PagePrograms, pagePrograms } from "../support/page-programs.js";
-import { blocksOf, pageAt } from "../support/pages.js";
+import { blocksOf, docsPages, pageAt } from "../support/pages.js";
 import { nameTestTable, testClient } from "../support/table.js";
 
 const PAGE = "docs/recipes.md";
@@ -85,6 +85,16 @@ test("a token that is valid for longer than a minute is not refreshed", async ()
   expect(one.lines).toEqual(["access-1 access-1 access-1"]);
 });
 
+/** Npm's own commands do not pass SIGTERM on: the lock would stay taken. */
+const STARTED_ITSELF = /^node_modules\/\.bin\/dynamutex(?=, )/;
+
+test("no page starts a run of the command by npx or npm, which keep SIGTERM to themselves", () => {
+  const started = docsPages().flatMap(
+    ({ text }) => text.match(/\bnpx,? dynamutex,? run\b|\bnpm exec .*dynamutex run\b/g) ?? [],
+  );
+  expect(started).toEqual([]);
+});
+
 /** What the page has people run: a line of a shell for each tool, and what the init container runs. */
 function migrations(): readonly string[] {
   const blocks = blocksOf(pageAt(PAGE));
@@ -92,7 +102,7 @@ function migrations(): readonly string[] {
   const [, command = ""] =
     /command: \[(.*)\]/.exec(blocks.find(({ language }) => language === "yaml")?.text ?? "") ?? [];
   const [table = "", ...lines] = shell.trim().split("\n");
-  const all = [...lines, command.replace(/^npx, /, "").replaceAll(", ", " ")];
+  const all = [...lines, command.replace(STARTED_ITSELF, "dynamutex").replaceAll(", ", " ")];
   return all.map((line) => `${table.replace("=locks", `=${programs.tableName}`)}\n${line}`);
 }
 

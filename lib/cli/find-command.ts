@@ -2,6 +2,7 @@ import { accessSync, constants, statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { basename, delimiter, join } from "node:path";
 import { EXIT, Failure } from "./failure.js";
+import { findOnWindows } from "./find-on-windows.js";
 
 /** What the kernel reads of a script to find its interpreter. */
 const FIRST_LINE_BYTES = 256;
@@ -19,7 +20,7 @@ const MOST_INTERPRETERS = 4;
  * @throws {@link Failure} with the exit code 126 or 127.
  */
 export async function findCommand(command: string): Promise<void> {
-  if (process.platform === "win32") return; // the system looks in more places, by rules of its own
+  if (process.platform === "win32") return findOnWindows(command);
   const remedy = command.includes("/") ? "correct its path" : "give its path, or correct PATH";
   let file = located(command, remedy);
   for (let depth = 0; depth < MOST_INTERPRETERS; depth++) {
