@@ -43,6 +43,7 @@ export const LAYERS = [
   "lock-info.ts",
   "shown.ts",
   "table-report.ts",
+  "untraced.ts",
 ];
 
 /** Who else may import a file or folder, where "everything above it" is too many. */
@@ -59,7 +60,7 @@ export const IMPORTS_ONLY = {
   "protocol/": ["protocol/", "time/clock.ts", "lock-info.ts"],
   // Types alone of the public names, and the checks of options: a program loads it before the AWS SDK, so that others can
   // instrument that.
-  "otel/": ["otel/", "metrics/", "index.ts", "options/check.ts", "options/options-check.ts"],
+  "otel/": ["otel/", "metrics/", "index.ts", "options/check.ts", "options/options-check.ts", "untraced.ts"],
   "prom-client/": ["prom-client/", "metrics/", "errors.ts", "options/check.ts", "options/options-check.ts"],
   "metrics/": ["metrics/", "index.ts", "errors.ts"],
   "node-cron/": ["index.ts", "errors.ts", "options/check.ts", "options/options-check.ts"],

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
 import { context, diag, type Span, trace } from "@opentelemetry/api";
+import { isTracingSuppressed } from "@opentelemetry/core";
 import type { LockTable } from "../../lib/index.js";
 import { instrumentLocks } from "../../lib/otel/index.js";
+import { untraced } from "../../lib/otel/suppress.js";
 import { eventually, turn, watch } from "../support/eventually.js";
 import { error } from "../support/fault-proxy.js";
 import { ManualTime } from "../support/manual-time.js";
@@ -223,4 +225,58 @@ test.each([
   ["names", { names: true }],
 ])("instrumentLocks() refuses what cannot work, and names it: %s", (option, options) => {
   expect(() => instrumentLocks(options as never)).toThrow(expect.objectContaining({ code: "LOCK_CONFIG", option }));
+});
+
+describe("the trace of a caller", () => {
+  /** Makes a span of each request, as an instrumentation of the AWS SDK does. */
+  function traced(collector: Collector) {
+    const tracer = collector.tracerProvider.getTracer("aws-sdk");
+    const client = scene.client("me");
+    client.middlewareStack.add(
+      (next, { commandName = "" }) =>
+        async (args) => {
+          const span = tracer.startSpan(commandName.replace("Command", ""));
+          try {
+            return await next(args);
+          } finally {
+            span.end();
+          }
+        },
+      { step: "initialize" },
+    );
+    return client;
+  }
+
+  test("has takes and releases, and no polls, marks or renewals; nor has anybody else's", async () => {
+    const [collector, time] = [new Collector(), new ManualTime()];
+    const instrumented = collector.instrument();
+    const locks = scene.host({ clock: time.clock(), ttlMs: TTL_MS, client: traced(collector) });
+    const tracer = collector.tracerProvider.getTracer("test");
+    const held = await host(time, "other").mutex(scene.name).lock();
+    const request = tracer.startSpan("the request");
+    const waiting = context.with(trace.setSpan(context.active(), request), () => locks.mutex(scene.name).lock());
+    const taken = watch(waiting);
+    await scene.play(time, () => scene.proxy.requests.filter(({ operation }) => operation === "GetItem").length > 10);
+    await held.unlock();
+    await scene.play(time, () => taken.settled);
+    const lock = await waiting;
+    await scene.play(time, () => lock.remainingMs < TTL_MS / 2);
+    await lock.extend();
+    await lock.unlock();
+    request.end();
+    const names = collector.spans.map(({ name }) => name);
+    expect(new Set(names)).toEqual(new Set(["PutItem", "DeleteItem", "dynamutex section", "the request"]));
+    const take = collector.spans.find(({ name }) => name === "PutItem");
+    expect(take?.parentSpanContext?.spanId).toBe(request.spanContext().spanId);
+
+    // What measures no more suppresses nothing.
+    instrumented[Symbol.dispose]();
+    await locks.mutex(scene.name).inspect();
+    expect(collector.spans.map(({ name }) => name)).toContain("GetItem");
+  });
+
+  test("is suppressed by the key of OpenTelemetry's own suppressTracing()", () => {
+    expect(untraced(() => isTracingSuppressed(context.active()))).toBe(true);
+    expect(isTracingSuppressed(context.active())).toBe(false);
+  });
 });

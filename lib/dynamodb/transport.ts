@@ -21,6 +21,7 @@ import { CHANNELS } from "../diagnostics.js";
 import type { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
 import type { Clock } from "../time/clock.js";
+import { untraced } from "../untraced.js";
 import { type AnyCommand, type Heard, isOwn, type RequestContext, sendThrough } from "./attempts.js";
 import { isAboutTheKey, isAnswer, isInvalid, isRefusal, type Progress, refusalsOf, storeFailure } from "./failures.js";
 import { type Purpose, tell } from "./request-events.js";
@@ -58,6 +59,17 @@ const PERMISSIONS: Readonly<Record<string, string>> = {
   TransactWriteItems: "PutItem",
   BatchExecuteStatement: "PartiQLUpdate",
 };
+
+/** Purposes of requests that a process sends for nobody's call alone, over and over: polls, marks and renewals. */
+const IN_NO_TRACE: ReadonlySet<Purpose["kind"]> = new Set<Purpose["kind"]>([
+  "read",
+  "query",
+  "want",
+  "remove",
+  "renew",
+  "renew-all",
+  "reissue",
+]);
 
 /** What the store reads of a reply. A test's mock client may leave out anything. */
 export type Reply =
@@ -101,9 +113,10 @@ export class Transport {
     const context = this.#contextFor(signal, this.#clock);
     const command = commandOf(request);
     const isMetered = purpose !== undefined && CHANNELS["dynamutex:request"].hasSubscribers;
+    const sendIt = () => (isMetered ? this.#sendHeard(command, context, purpose) : this.#sendAs(command, context));
     let reply: Reply;
     try {
-      reply = await (isMetered ? this.#sendHeard(command, context, purpose) : this.#sendAs(command, context));
+      reply = await (purpose !== undefined && IN_NO_TRACE.has(purpose.kind) ? untraced(sendIt) : sendIt());
     } catch (error) {
       if (this.#isPlain(error, context)) throw error;
       throw await this.#failure(error, request, signal, this.#progressOf(context));

@@ -12,8 +12,10 @@ import { lockNamesOption } from "../metrics/lock-names-option.js";
 import { measure } from "../metrics/measure.js";
 import { optionsCheck, withMethods } from "../options/check.js";
 import type { OptionsCheck } from "../options/options-check.js";
+import { setUntraced } from "../untraced.js";
 import { instrumentsOn } from "./instruments.js";
 import { spansOf } from "./section-spans.js";
+import { untraced } from "./suppress.js";
 
 export type { LockNames } from "../metrics/labels.js";
 
@@ -33,6 +35,9 @@ const check: OptionsCheck<InstrumentOptions> = optionsCheck(["instrumentLocks()"
   lockNames: lockNamesOption(),
 }));
 
+/** What measures at present. */
+const inUse = new Set<Disposable>();
+
 /** The name of the meter and of the tracer. */
 const SCOPE = "dynamutex";
 
@@ -43,6 +48,9 @@ const SCOPE = "dynamutex";
  * The span of a section is a child of the span that was active where `lock()`, `run()` or another call asked for it. It begins
  * when the lock is there; how long the call waited is an attribute. It is not made active: a span that the section makes is
  * its sibling. A loss is an event of it, and its status is then an error.
+ *
+ * Polls and renewals make no spans, whatever instruments the AWS SDK and HTTP: they are sent with OpenTelemetry's tracing suppressed. Takes
+ * and releases are in the trace of their call.
  *
  * What had begun before is not counted: neither a call that waits nor a section that runs. While it measures, requests ask
  * the table what they cost.
@@ -60,10 +68,19 @@ const SCOPE = "dynamutex";
 export function instrumentLocks(options: InstrumentOptions = {}): Disposable {
   const { meterProvider, tracerProvider, lockNames = false } = check(options);
   const tracer = (tracerProvider ?? trace.getTracerProvider()).getTracer(SCOPE);
-  return measure({
+  const measured = measure({
     instruments: instrumentsOn((meterProvider ?? metrics.getMeterProvider()).getMeter(SCOPE)),
     spans: spansOf(tracer),
     lockNames,
     report: (message, error) => diag.error(message, error),
   });
+  inUse.add(measured);
+  setUntraced(untraced);
+  return {
+    [Symbol.dispose]: () => {
+      measured[Symbol.dispose]();
+      inUse.delete(measured);
+      if (inUse.size === 0) setUntraced(undefined);
+    },
+  };
 }
