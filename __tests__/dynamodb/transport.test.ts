@@ -232,7 +232,7 @@ describe.each<readonly [string, (network: Network) => DynamoDBClient]>([
     const asked: number[] = [];
     const transport = transportOn(make(() => replies[asked.push(0) - 1]));
     const stranger = transport.send(["PutItem", { TableName: "locks", Item: Key }], fresh());
-    const said = expect(stranger).rejects.toThrow("not as DynamoDB does");
+    const said = expect(stranger).rejects.toThrow("the reply is not DynamoDB's");
     while (asked.length < 1) await new Promise(setImmediate);
     const reply = await transport.send(getItem(), fresh());
     body.push(null);

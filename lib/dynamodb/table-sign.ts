@@ -51,9 +51,9 @@ export class TableSign {
 
 /** The error for a reply that is not the table's. @param status of the reply, if it has one. */
 export function notTheTables(tableName: string, status: number | undefined): LockStoreError {
-  const said = status === undefined ? "Somebody" : `A reply with status ${status}`;
+  const how = status === undefined ? "" : ` with status ${status}`;
   return new LockStoreError(
-    `${said} answered in the place of table ${tableName}, and not as DynamoDB does: check what stands before it`,
+    `The endpoint of table ${tableName} answered${how}, but the reply is not DynamoDB's: check the proxy, or whatever else stands before it`,
     { transient: true, answered: false, retried: true, throttled: status === 429 },
   );
 }

@@ -18,8 +18,9 @@ const checkLockAll: OptionsCheck<LockAllOptions> = optionsCheck(
   },
   {
     fencing: "must not be given to lockAll(): a transaction returns no tokens; take locks with tokens one by one",
-    fair: "must not be given to lockAll(): a set stands in no queue, it takes its locks when all of them are free",
-    handOverMs: "must not be given to lockAll(): a set passes no lock on",
+    fair: "must not be given to lockAll(), which does not queue: it takes its locks in one transaction when all of them are free",
+    handOverMs:
+      "must not be given to lockAll(): its locks are released, and never kept for the next caller of this process",
   },
 );
 

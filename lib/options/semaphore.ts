@@ -30,7 +30,10 @@ const checkSemaphore: OptionsCheck<SemaphoreOptions> = optionsCheck(
       `must be a whole number from 1 to ${MOST_PERMITS}, as in { permits: 4 }: how many may hold a permit at once`,
     ),
   }),
-  { fencing: "is an option of a mutex: several who hold permits at once have no order among them; use a guard" },
+  {
+    fencing:
+      "is an option of a mutex: a semaphore has several holders at once, so their tokens would have no order; use a guard",
+  },
 );
 
 /** @throws {@link LockConfigError} */

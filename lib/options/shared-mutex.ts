@@ -6,7 +6,8 @@ import type { OptionsCheck } from "./options-check.js";
 export interface SharedMutexOptions extends Omit<MutexOptions, "fencing"> {}
 
 const checkSharedMutex: OptionsCheck<SharedMutexOptions> = optionsCheck(["locks.sharedMutex()"], mutexShape, {
-  fencing: "is an option of a mutex: those who share a lock have no order among them; use a guard",
+  fencing:
+    "is an option of a mutex: a shared mutex has several holders at once, so their tokens would have no order; use a guard",
 });
 
 /** @throws {@link LockConfigError} */

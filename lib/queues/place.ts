@@ -116,8 +116,8 @@ export async function takePlace(
     if (result.kind === "granted") return new Place(session, result.granted, ticket, last);
   }
   throw new LockStoreError(
-    `Lock ${JSON.stringify(name)}: its counter gives numbers that others have already; somebody has set back the ` +
-      `item ${JSON.stringify(keys.counter)} of this lock: delete it, and it will start again behind them`,
+    `Lock ${JSON.stringify(name)}: the ticket counter of its queue is behind the tickets that are in use, so its item ` +
+      `${JSON.stringify(keys.counter)} was changed or restored: delete that item, and it starts again after them`,
   );
 }
 

@@ -617,7 +617,7 @@ describe("the counter", () => {
       .lock()
       .catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: "LOCK_STORE", transient: false });
-    expect(String(failure)).toMatch(/has set back the item "tickets" of this lock: delete it/);
+    expect(String(failure)).toMatch(/the ticket counter .* item "tickets" was changed or restored: delete that item/);
   });
 });
 
