@@ -1,4 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { checkTable } from "./dynamodb/admin/check-table.js";
 import { createTable } from "./dynamodb/admin/create-table.js";
 import { defaultClient } from "./dynamodb/default-client.js";
@@ -22,7 +23,7 @@ export class LockTable extends TableLocks {
    */
   constructor(options: LockTableOptions) {
     super(options, (layout, clock) => {
-      const transport = new Transport(options.client ?? defaultClient(), layout, clock);
+      const transport = new Transport(options.client ?? countedClient(layout.tableName), layout, clock);
       return {
         store: new DynamoDbStore(layout, transport),
         create: (how, requests) => createTable(transport, layout, how, requests),
@@ -30,4 +31,35 @@ export class LockTable extends TableLocks {
       };
     });
   }
+}
+
+/** A process with so many open tables makes one for each request, or for each lock. */
+const MANY = 50;
+
+/** How many clients of the library's own are open. */
+let open = 0;
+let isWarned = false;
+
+/** A default client, which counts as open until it is destroyed, as `close()` does. Many are warned of once in a process. */
+function countedClient(tableName: string): DynamoDBClient {
+  const client = defaultClient();
+  open += 1;
+  if (open === MANY && !isWarned) {
+    isWarned = true;
+    process.emitWarning(manyOpen(tableName), "DynamutexWarning");
+  }
+  const destroy = client.destroy.bind(client);
+  client.destroy = () => {
+    open -= 1;
+    client.destroy = destroy;
+    destroy();
+  };
+  return client;
+}
+
+function manyOpen(tableName: string): string {
+  return (
+    `${MANY} LockTables are open in this process, each with connections of its own; the last is for table ${tableName}: make one per ` +
+    "table when the process starts, share it, and close() it when the process ends"
+  );
 }

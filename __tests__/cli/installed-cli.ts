@@ -21,6 +21,15 @@ export interface StartOptions {
   readonly endpoint?: string;
 }
 
+/** Those of the host that the tests run on. */
+const NO_PROXIES = {
+  HTTPS_PROXY: undefined,
+  https_proxy: undefined,
+  HTTP_PROXY: undefined,
+  http_proxy: undefined,
+  AWS_CA_BUNDLE: undefined,
+};
+
 /** The command as npm would install it from the packed tarball. */
 export class InstalledCli {
   /** The folder that `dynamutex` is in. */
@@ -101,6 +110,7 @@ export class InstalledCli {
         ...clientEnv(endpoint),
         AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: undefined,
         NODE_OPTIONS: undefined,
+        ...NO_PROXIES,
         NODE_V8_COVERAGE: process.env.CLI_COVERAGE,
         // Node shows no colours where it believes to be in CI.
         CI: undefined,

@@ -131,6 +131,22 @@ test("where nothing listens, the command says so as soon as the first connection
   expect(stderr).toMatch(/\ndynamutex: GetItem failed: nothing listens at 127\.0\.0\.1:9: /);
 });
 
+test("where nothing answers and a proxy is set, the command says that it does not use that", async () => {
+  const env = { HTTPS_PROXY: "http://proxy.example:3128" };
+  const { code, stderr } = await cli.run(["inspect", "m", "--table", "locks"], { endpoint: "http://127.0.0.1:9", env });
+  expect(code).toBe(125);
+  expect(stderr).toMatch(/HTTPS_PROXY has no effect: the AWS SDK for JavaScript does not read it/);
+  // Nothing was sent without a region: there the proxy is not the reason.
+  const nowhere = {
+    ...env,
+    AWS_REGION: undefined,
+    AWS_DEFAULT_REGION: undefined,
+    AWS_CONFIG_FILE: "/dev/null",
+    HOME: "/",
+  };
+  expect((await cli.run(["inspect", "m", "--table", "locks"], { env: nowhere })).stderr).toMatch(/no region is known/);
+});
+
 describe("what was given by an option is told by its name:", () => {
   const none = {
     AWS_REGION: undefined,

@@ -86,13 +86,25 @@ const UNKNOWN = [
 
 /** The same error, or what it comes from: if the table refused a request for good, `check()` tells what is wrong with it. */
 async function explained(error: unknown, table: Pick<OpenTable, "locks" | "keys" | "options">): Promise<unknown> {
-  if (!(error instanceof LockStoreError) || error.transient) return error;
+  if (!(error instanceof LockStoreError)) return error;
+  if (error.transient) return error.answered ? error : withProxy(error);
   const unknown = error.cause instanceof Error && UNKNOWN.find(([told]) => told.test((error.cause as Error).message));
   if (unknown) return new Failure((await noSuchProfile()) ?? unknown[1], EXIT.failed, { cause: error });
   if (error.cause instanceof Error && !/^(ResourceNotFound|Validation)Exception$/.test(error.cause.name)) return error;
   const report = await table.locks.check().catch(() => undefined);
   const problem = report?.problems.find(({ code }) => code === "missing" || code === "keys");
   return report && problem ? new Failure(wordsOf(problem, report, table), EXIT.failed, { cause: error }) : error;
+}
+
+/** What the AWS CLI reads to get through a proxy, and the SDK does not. */
+const PROXIES = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "AWS_CA_BUNDLE"];
+
+/** The same error, or what may be the reason where this host reaches nothing without a proxy. */
+function withProxy(error: LockStoreError): Error {
+  const given = PROXIES.find((name) => process.env[name]);
+  if (given === undefined) return error;
+  const message = `${error.message}. ${given} has no effect: the AWS SDK for JavaScript does not read it (docs/cli.md in the package)`;
+  return new Failure(message, EXIT.failed, { cause: error });
 }
 
 /** Said of a profile that is in none of the files which the SDK reads. */
