@@ -69,8 +69,8 @@ export interface Diagnostics {
     readonly cause: unknown;
   };
   /**
-   * A section has ended. Its lease was passed on, released or handed off, had been lost, or stays until it ends by itself,
-   * which `release-failed` has reported.
+   * A section has ended. Its lease was passed on, released or handed off, had been lost, or got no answer to its release, which
+   * `release-failed` has reported.
    */
   readonly "dynamutex:released": {
     readonly name: string;
@@ -131,7 +131,7 @@ export interface Diagnostics {
   };
   /** This process has unlocked a lock with `forceUnlock()`. With `now`, the lock was free at once. */
   readonly "dynamutex:forced": { readonly name: string; readonly uuid: string; readonly now: boolean };
-  /** A release got no answer in time. The lock may stay taken until its lease ends. */
+  /** A release got no answer in time. It goes on in the background, and the lock may stay taken until its lease ends. */
   readonly "dynamutex:release-failed": { readonly name: string; readonly uuid: string; readonly cause: unknown };
   /**
    * A request of a lock to the table has ended. Not told of: what `create()` and `check()` send. A retry is a request of its

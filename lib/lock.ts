@@ -152,8 +152,8 @@ export interface TransferableLock extends Lock {
    * process: in the next step of a workflow, or wherever a queue delivers the token. In between nobody has the lock and nobody
    * else gets it. After `withinMs` it is free.
    *
-   * The section is over when the call begins: `held` is false, and `unlock()` does nothing. If the call rejects, the lock is
-   * released, or ends at the latest after `withinMs`.
+   * The section is over when the call begins: `held` is false, and `unlock()` does nothing. If the call rejects with a
+   * {@link LockStoreError}, the lock was released, or this process goes on releasing it for `withinMs`: the message says which.
    *
    * The token is a secret: whoever has it can go on with the lock, once. What others see of the lock, its uuid included, is of no
    * use for that.

@@ -1,13 +1,26 @@
-import { LockLostError } from "../errors.js";
+import { LockLostError, LockStoreError } from "../errors.js";
 import { type MinimumHold, minimumHold } from "../protocol/lease-time.js";
 import type { NamedResult } from "../protocol/writes.js";
+import { answeredWithin } from "../session/overdue.js";
+import { firstTimeoutMs } from "../session/requests.js";
+import { isTransient } from "../session/retry.js";
 import type { HeldLease, Session } from "../session/session.js";
 import { abandon, rowAfterRelease, untilGivenBack } from "../taking/abandoned-claims.js";
-import { guardOf } from "../taking/row-lease.js";
-import { renew, transfer, vacate, type Written } from "../taking/row-writes.js";
+import { guardOf, type RowLease } from "../taking/row-lease.js";
+import { type Releasing, renew, transfer, vacate, type Written } from "../taking/row-writes.js";
 import { boundsOf } from "../time/clock.js";
 import { uuidOf } from "./hand-off-token.js";
 import type { Term } from "./term.js";
+
+/**
+ * The time of an end, on `atMost`: one deadline for all that it takes, counted from the call. What may make a release needless,
+ * such as passing the lease on, has the first half of it, so that a release has the rest.
+ */
+export interface Ending {
+  readonly halfAt: number;
+  /** By when the caller is answered. */
+  readonly answerBy: number;
+}
 
 /** The ways out of a lease: it is released, given back, or handed off, and only once. */
 export class Exit {
@@ -32,20 +45,30 @@ export class Exit {
     this.hold = ms > 0 ? minimumHold(ms, clock.atLeast(), boundsOf(clock)) : undefined;
   }
 
-  /** Releases the lease. Every call gets the same answer. @throws {@link LockLostError} if the lease had been lost before. */
-  release(): Promise<void> {
-    const from = this.#session.clock.atMost();
-    return this.#exited ?? this.#leave(() => this.#release(() => this.#releaseUntil(from)));
+  /** The time of an end that is called for now. */
+  endingNow(): Ending {
+    const [now, { releaseWithinMs }] = [this.#session.clock.atMost(), this.#lease.settings];
+    return { halfAt: now + releaseWithinMs / 2, answerBy: now + releaseWithinMs };
   }
 
   /**
-   * Releases a lease on which no section has begun, nor will. Meanwhile it excludes no caller in this process, unless it has a
+   * Releases the lease. Every call gets the same answer, and all of them in time: what has got no answer by then goes on in the
+   * background. @throws {@link LockLostError} if the lease had been lost before.
+   */
+  release(ending: Ending = this.endingNow()): Promise<void> {
+    return this.#exited ?? this.#leave(() => this.#release(() => this.#vacateBy(ending, this.#lease.row)));
+  }
+
+  /**
+   * Gives back a lease on which no section has begun, nor will. Meanwhile it excludes no caller in this process, unless it has a
    * hold.
    */
   giveBack(): Promise<void> {
     const { row } = this.#lease;
     abandon(this.#session, row, this.hold);
-    return this.#exited ?? this.#leave(() => this.#release(() => untilGivenBack(this.#session, row)));
+    const until = (): Releasing["until"] =>
+      this.#lease.lost?.reason === "expired" ? undefined : untilGivenBack(this.#session, row);
+    return this.#exited ?? this.#leave(() => this.#release(() => this.#vacate(this.#lease.row, { until: until() })));
   }
 
   /**
@@ -54,18 +77,20 @@ export class Exit {
    *
    * @param tick the tick of the section that ends.
    * @returns the secret.
-   * @throws {@link LockLostError} if the lease had been lost before. @throws the store's error.
+   * @throws {@link LockLostError} if the lease had been lost before. @throws the store's error, which says what became of the row.
    */
   handOff(withinMs: number, tick: number | undefined): Promise<string> {
     const { lost } = this.#lease;
-    return lost === undefined ? this.#leave(() => this.#handOff(withinMs, tick)) : Promise.reject(lost);
+    if (lost !== undefined) return Promise.reject(lost);
+    const ending = this.endingNow();
+    return this.#leave(() => this.#handOff(ending, withinMs, tick));
   }
 
-  /** @param how what is done with the row. */
+  /** Makes the last write to the row. A close waits for it. @param how what is done with the row. */
   #leave<Result>(how: () => Promise<Result>): Promise<Result> {
     this.#lease.leave();
     this.#session.keepLease(this.#lease);
-    const leaving = this.#last(how);
+    const leaving = how().finally(() => this.#session.forgetLease(this.#lease));
     // Only the caller that leaves the lease gets the store's error. For all other callers the lease is over.
     this.#exited = leaving.then(
       () => undefined,
@@ -78,35 +103,29 @@ export class Exit {
     return leaving;
   }
 
-  /** Makes the last write to the row. A close waits for it. */
-  async #last<Result>(how: () => Promise<Result>): Promise<Result> {
-    try {
-      if (this.#lease.writing !== undefined) await this.#lease.endWriting();
-      return await how();
-    } finally {
-      this.#session.forgetLease(this.#lease);
-    }
-  }
-
   /** Removes the uuid from the row, if it may still be there. A lost lease is released when its section has ended. */
-  async #release(until: () => (() => number) | undefined): Promise<void> {
+  async #release(remove: () => Promise<Written>): Promise<void> {
+    // Once the uuid is gone, a renewal that is in flight is refused. A reissue changes the uuid, so its answer is awaited.
+    if (this.#lease.writing?.isReissue) await this.#lease.endWriting();
     const { lost } = this.#lease;
     if (lost === undefined) {
-      const released = await this.#vacate(until());
+      const released = await remove();
       if (released.kind === "lost" && !this.#lease.hasRunOut) throw this.#lease.markLost(released.why);
       return;
     }
     const { reason } = lost;
-    if (reason === "expired") await this.#vacate(undefined);
     // The lease was renewed until it was revoked: without a release it would keep others out for up to its whole length. So would
     // the other rows of a lock that has lost one of several.
-    else if (reason === "max-hold" || reason === "closed" || this.#lease.row.others !== undefined)
-      await this.#vacate(until());
+    const mayBeOurs = reason === "expired" || reason === "max-hold" || reason === "closed";
+    if (mayBeOurs || this.#lease.row.others !== undefined) await remove();
     throw lost;
   }
 
-  async #handOff(withinMs: number, tick: number | undefined): Promise<string> {
+  async #handOff(ending: Ending, withinMs: number, tick: number | undefined): Promise<string> {
     const { clock, uuid } = this.#session;
+    // A renewal that is in flight must not overlap with the one below.
+    if (this.#lease.writing !== undefined)
+      await answeredWithin(clock, ending.halfAt - clock.atMost(), this.#lease.endWriting());
     const { row, usableUntil } = this.#lease;
     const { hold } = this;
     const secret = uuid();
@@ -117,14 +136,15 @@ export class Exit {
     };
     // The row stays taken for the rest of its hold, even if nobody resumes it.
     const heldMs = hold === undefined ? 0 : Math.ceil(hold.ms - (clock.atLeast() - hold.startedAt));
-    const giveUpAt = Math.min(clock.atMost() + row.settings.releaseWithinMs, usableUntil);
+    const ttlMs = Math.max(withinMs, heldMs);
+    const giveUpAt = Math.min(ending.halfAt, usableUntil);
     const trying = { until: () => giveUpAt };
     // Renew first, if the uuid was never renewed. The transfer asks for a stamp later than the first one, so it is refused on a
     // row that a late copy of the take has brought back.
     const ready: Written =
       guardOf(row) === undefined ? await renew(this.#session, row, trying) : { kind: "ok", lease: row };
-    const handed = { handOff, ttlMs: Math.max(withinMs, heldMs) };
-    const written = ready.kind === "ok" ? await transfer(this.#session, ready.lease, trying, handed) : ready;
+    const written =
+      ready.kind === "ok" ? await transfer(this.#session, ready.lease, trying, { handOff, ttlMs }) : ready;
     this.#lease.row = written.lease;
     switch (written.kind) {
       case "ok":
@@ -132,8 +152,9 @@ export class Exit {
       case "lost":
         throw this.#lease.markLost(this.#lease.hasRunOut ? "expired" : written.why);
       case "unknown": {
-        const { cause } = written;
-        await this.#vacate(this.#releaseUntil());
+        // The transfer may have been applied, or may be later: then nobody has the lock, for as long as it was handed off for.
+        const released = await this.#vacateBy(ending, written.lease, ttlMs);
+        const cause = notHandedOff(written.lease, written.cause, released);
         throw this.#lease.hasRunOut ? this.#lease.markLost("expired", cause) : cause;
       }
       default:
@@ -141,17 +162,44 @@ export class Exit {
     }
   }
 
-  /** Until when a release is tried; undefined, for one attempt, if the lease is over. @param from since when, on `atMost`. */
-  #releaseUntil(from = this.#session.clock.atMost()): (() => number) | undefined {
-    const { hasRunOut, row } = this.#lease;
-    if (hasRunOut) return undefined;
-    const giveUpAt = Math.min(from + row.settings.releaseWithinMs, row.validUntil);
-    return () => giveUpAt;
+  /**
+   * Releases the row in time for the answer. If it has got none by then, it is tried in the background until the lease would end,
+   * or until a close has no time left.
+   * @param lastsMs how long the row may keep others out from now on, if that is longer than until the lease ends.
+   */
+  async #vacateBy({ answerBy }: Ending, row: RowLease, lastsMs = 0): Promise<Written> {
+    const { clock } = this.#session;
+    const now = clock.atMost();
+    // After the end of the lease, one attempt.
+    const restMs = this.#lease.hasRunOut ? firstTimeoutMs(row.settings.ttlMs) : row.validUntil - now;
+    const endsAt = now + Math.max(restMs, lastsMs);
+    const giveUpAt = Math.min(answerBy, endsAt);
+    const released = await this.#vacate(row, { until: () => giveUpAt });
+    const leftMs = endsAt - clock.atMost();
+    if (released.kind === "unknown" && leftMs > 0) {
+      const until = this.#session.untilClosed(leftMs);
+      this.#session.detach(this.#vacate(row, { until, isDetached: true }));
+    }
+    return released;
   }
 
-  #vacate(until: (() => number) | undefined): Promise<Written> {
+  #vacate(row: RowLease, how: Pick<Releasing, "until" | "isDetached">): Promise<Written> {
     const { hold, result, hasBegun } = this;
     const leaves = hold === undefined ? ({ kind: "free", result } as const) : rowAfterRelease(this.#session, hold);
-    return vacate(this.#session, this.#lease.row, { until, leaves, hasBegun });
+    return vacate(this.#session, row, { ...how, leaves, hasBegun });
   }
+}
+
+/** Why a lock was not handed off, and what has become of its row. */
+function notHandedOff({ at }: RowLease, cause: unknown, released: Written): LockStoreError {
+  const what = {
+    ok: "it was released",
+    lost: "its row is not ours any more",
+    unknown:
+      "it is not known whether it was released: nobody has the lock, and its row may keep others out for `withinMs`. This process " +
+      "goes on releasing it for as long",
+  }[released.kind];
+  const because = cause instanceof Error ? cause.message : String(cause);
+  const message = `Lock ${JSON.stringify(at.name)} was not handed off, and ${what}. ${because}`;
+  return new LockStoreError(message, { cause, transient: isTransient(cause) });
 }

@@ -1,6 +1,7 @@
 import { CHANNELS, publish } from "../diagnostics.js";
 import type { LockData } from "../lock-info.js";
 import type { Check } from "../protocol/writes.js";
+import { answeredWithin } from "../session/overdue.js";
 import type { Session } from "../session/session.js";
 import { guardOf, isHalfGone, lossOf, type RowLease } from "../taking/row-lease.js";
 import { type Outcome, reissue, renew, type Trying } from "../taking/row-writes.js";
@@ -139,18 +140,20 @@ export class Renewals {
   /**
    * Prepares the lease for the next section: by a new uuid if two sections must not share one, by a renewal if half of
    * the lease is gone, and without a request otherwise. @returns whether the lease may be passed on.
+   *
+   * @param until by when that has to be done, on `atMost`.
    */
-  async renewForNext(): Promise<boolean> {
+  async renewForNext(until: number): Promise<boolean> {
     const { settings } = this.#term;
     const mustReissue = this.#usage === "guarded" || (this.#usage === "used" && settings.fencing);
     if (!mustReissue && !isHalfGone(this.#session, this.#term.row)) return this.#term.stands;
     // No other write begins meanwhile: the timer is off, and the section's own calls are over.
-    await this.#term.endWriting();
-    if (!this.#term.stands) return false;
-    const giveUpAt = Math.min(this.#session.clock.atMost() + settings.releaseWithinMs, this.#term.usableUntil);
+    await answeredWithin(this.#session.clock, until - this.#session.clock.atMost(), this.#term.endWriting());
+    if (this.#term.writing !== undefined || !this.#term.stands) return false;
+    const giveUpAt = Math.min(until, this.#term.usableUntil);
     const write = mustReissue ? reissue : renew;
     const send = (row: RowLease, trying: Trying) => write(this.#session, row, trying);
-    const { kind } = await this.#term.write(send, { until: () => giveUpAt });
+    const { kind } = await this.#term.write(send, { until: () => giveUpAt, isReissue: mustReissue });
     if (mustReissue && kind === "ok") this.#usage = "reissued";
     return kind === "ok" && this.#term.stands;
   }
@@ -179,7 +182,7 @@ export class Renewals {
     this.#term.renewIn(ms, () => void this.#renewOnTime(), gridMs);
   }
 
-  /** Never rejects. A release waits for it. */
+  /** Never rejects. */
   async #renewOnTime(): Promise<void> {
     const { validUntil, settings } = this.#term.row;
     const { kind } = await this.renew();

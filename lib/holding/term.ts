@@ -40,8 +40,9 @@ const nothing = (): void => undefined;
 interface Writing {
   readonly done: Promise<Outcome>;
   readonly end: AbortController;
-  readonly cut: AbortController;
   readonly hasData: boolean;
+  /** Whether it changes the uuid. */
+  readonly isReissue: boolean;
 }
 
 /**
@@ -181,9 +182,10 @@ export abstract class Term {
     return error;
   }
 
-  /** Ends it as left: from here on no section relies on it, and what happens to the row is no loss. */
+  /** Ends it as left: from here on no section relies on it, nothing renews it, and what happens to the row is no loss. */
   leave(): void {
     this.#become({ kind: "over", error: this.lost });
+    this.#writing?.end.abort();
   }
 
   /** Sets the alarm of the next renewal, in place of the one before. It is off once no section relies on the lease. */
@@ -198,38 +200,35 @@ export abstract class Term {
   }
 
   /** The write of the row that is in flight. */
-  get writing(): Pick<Writing, "done" | "hasData"> | undefined {
+  get writing(): Pick<Writing, "done" | "hasData" | "isReissue"> | undefined {
     return this.#writing;
   }
 
-  /**
-   * Ends the retries of the write in flight, and its last attempt as well if that gets no answer in half of the time that a release
-   * has. @returns when that write is over, so that no other overlaps with it.
-   */
+  /** Ends the retries of the write in flight. @returns when its last attempt is over, so that no other write overlaps with it. */
   async endWriting(): Promise<void> {
-    if (this.#writing === undefined) return;
-    const { done, end, cut } = this.#writing;
-    end.abort();
-    const cancel = this.session.clock.alarm(this.settings.releaseWithinMs / 2, () => cut.abort());
-    await done.finally(cancel);
+    this.#writing?.end.abort();
+    await this.#writing?.done;
   }
 
   /** Sends a write of the row, while none is in flight, and judges its reply. */
   async write(
     send: (row: RowLease, trying: Trying) => Promise<Written>,
-    { until = () => this.deadline, hasData = false }: { until?: () => number; hasData?: boolean } = {},
+    {
+      until = () => this.deadline,
+      hasData = false,
+      isReissue = false,
+    }: { until?: () => number; hasData?: boolean; isReissue?: boolean } = {},
   ): Promise<Outcome> {
-    const [end, cut] = [new AbortController(), new AbortController()];
+    const end = new AbortController();
     const { row, usableUntil } = this;
     const onFailure = (cause: unknown): void => {
       this.lastFailure = cause;
       this.events.renewalFailed(this.row, cause);
     };
-    const trying = { until, endSignal: end.signal, cutSignal: cut.signal, onFailure };
-    const done = this.#judged(send(row, trying), usableUntil).finally(() => {
+    const done = this.#judged(send(row, { until, endSignal: end.signal, onFailure }), usableUntil).finally(() => {
       this.#writing = undefined;
     });
-    this.#writing = { done, end, cut, hasData };
+    this.#writing = { done, end, hasData, isReissue };
     return await done;
   }
 
@@ -244,6 +243,8 @@ export abstract class Term {
     if (isLate && this.#state.kind === "in-use") this.markLost("expired", this.lastFailure);
     const { lost } = this;
     if (lost !== undefined) return { kind: "lost", why: lost.reason };
+    // Its release has left meanwhile, and tells what became of the row.
+    if (this.isOver) return { kind: "unknown", cause: lossOf(this.row, "deleted") };
     switch (written.kind) {
       case "ok":
         if (isLate) return { kind: "unknown", cause: lossOf(this.row, "expired") };

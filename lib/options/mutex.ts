@@ -39,7 +39,10 @@ export interface MutexOptions {
    * after how long a waiter says so. No section is cut short. Default 500, or `ttlMs` if that is less.
    */
   readonly handOverMs?: number | undefined;
-  /** How long a release is retried. Default 5 000; never longer than the rest of the lease. */
+  /**
+   * When `unlock()` and `handOff()` are answered at the latest, counted from the call. Default 5 000. A release that has got no answer
+   * by then goes on in the background until the lease ends.
+   */
   readonly releaseWithinMs?: number | undefined;
   /**
    * Whether all sections of all hosts get the lock in the order in which they asked. Default false. It costs more

@@ -42,7 +42,7 @@ const NOT_YET: Admission = { upTo: 0, othersWait: false };
 interface LineQueue {
   acquire(line: FairLine, agent: Agent): Promise<OwnLease>;
   tryAcquire(line: FairLine, agent: Agent): Promise<TryOutcome>;
-  mayPass(line: FairLine, own: OwnLease): Promise<boolean>;
+  mayPass(line: FairLine, own: OwnLease, until: number): Promise<boolean>;
   /** Starts to get a place for the callers behind the first, if they need one. */
   drawForUnserved(line: FairLine): void;
 }
@@ -104,8 +104,8 @@ export class FairLine extends Line {
     return this.#queue.tryAcquire(this, agent);
   }
 
-  override mayPass(own: OwnLease): Promise<boolean> {
-    return this.#queue.mayPass(this, own);
+  override mayPass(own: OwnLease, until: number): Promise<boolean> {
+    return this.#queue.mayPass(this, own, until);
   }
 
   /** A place may not be needed any more, or the callers behind the first may need one. */

@@ -119,10 +119,10 @@ export class FairQueue {
    * Whether the lease, whose section has ended, passes to the next caller of this process: only if it is that caller's turn. A look
    * that admitted that caller counts for `handOverMs`: a caller without a place, which only marks the row, may come at any time.
    */
-  async mayPass(line: FairLine, own: OwnLease): Promise<boolean> {
+  async mayPass(line: FairLine, own: OwnLease, until: number): Promise<boolean> {
     const isRecent = this.#session.clock.atMost() - line.lookedAt < own.lease.settings.handOverMs;
     if (line.admitsFirst ? isRecent : line.admission.othersWait) return line.admitsFirst;
-    await this.#lookAgain(line, own);
+    await this.#lookAgain(line, own, until);
     return line.admitsFirst;
   }
 
@@ -173,11 +173,14 @@ export class FairQueue {
     }
   }
 
-  /** Looks whose turn comes next, while this process has the lock. A failed look changes nothing. */
-  async #lookAgain(line: FairLine, own: OwnLease): Promise<void> {
+  /**
+   * Looks whose turn comes next, while this process has the lock. A failed look changes nothing.
+   * @param until how long the answer is waited for, on `atMost`.
+   */
+  async #lookAgain(line: FairLine, own: OwnLease, until: number = Number.POSITIVE_INFINITY): Promise<void> {
     const { settings } = own.resource;
     const { at, uuid } = own.lease.row;
-    const asked = { kind: "read", firstTimeoutMs: firstTimeoutMs(settings.ttlMs) } as const;
+    const asked = { kind: "read", firstTimeoutMs: firstTimeoutMs(settings.ttlMs), until: () => until } as const;
     const { sightings } = this.#session;
     const ask: Ask = (request) => sendOnce(this.#session, asked, request);
     const look = await line.look({ ask, sightings }, own.resource, { isConsistent: true }).catch(() => undefined);

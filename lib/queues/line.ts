@@ -110,7 +110,9 @@ export class Line {
     if (this.isCrowded) return true;
     if (!this.isFull) return false;
     const needed = [...this.#claiming].filter(({ endSignal }) => !endSignal.aborted);
-    return this.leases.size + needed.length >= this.capacity;
+    // Nor is a lease that has run out while it was released: a process may have been frozen after the end of its section.
+    const leases = [...this.leases].filter(({ lease }) => !lease.hasRunOut);
+    return leases.length + needed.length >= this.capacity;
   }
 
   /** Whether a waiter has no agent and may have one. @param together see {@link newAgent}. */
@@ -252,9 +254,9 @@ export class Line {
     return tryClaim(agent, () => this.claim(agent));
   }
 
-  /** Whether a lease whose section has ended may pass to the first waiter. */
-  mayPass(own: OwnLease): boolean | Promise<boolean> {
-    return this.#turns.mayPass(own);
+  /** Whether a lease whose section has ended may pass to the first waiter. @param until how long it may be asked, on `atMost`. */
+  mayPass(own: OwnLease, until: number): boolean | Promise<boolean> {
+    return this.#turns.mayPass(own, until);
   }
 
   /** Whether the first waiter may go on with a lease of this process. */

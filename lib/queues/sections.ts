@@ -1,3 +1,4 @@
+import type { Ending } from "../holding/exit.js";
 import { HeldLock } from "../holding/handle.js";
 import type { Lease } from "../holding/lease.js";
 import type { Section } from "../holding/term.js";
@@ -242,6 +243,7 @@ export class Sections {
   async #end(own: OwnLease, section?: Section): Promise<void> {
     const { lease } = own;
     const { stands } = lease;
+    const ending = lease.exit.endingNow();
     if (section !== undefined && !lease.endSection(section)) {
       if (lease.lost !== undefined) throw lease.lost;
       return;
@@ -251,10 +253,10 @@ export class Sections {
     // Share before any await: during one, another caller could join a lease that is about to be released. After a section there
     // is nobody to share it with: a caller that still waits does not fit, or this process has seen a writer.
     if (isShared && section === undefined && this.#pass(line, own)) return;
-    if (!isShared && (await this.#passOn(line, own, section))) return;
+    if (!isShared && (await this.#passOn(line, own, ending, section))) return;
     let isFree = false;
     try {
-      await (section === undefined ? lease.exit.giveBack() : lease.exit.release());
+      await (section === undefined ? lease.exit.giveBack() : lease.exit.release(ending));
       isFree = stands && lease.exit.hold === undefined;
     } finally {
       // A lock that no other host has wanted needs no record of turns.
@@ -264,14 +266,15 @@ export class Sections {
   }
 
   /**
-   * Passes the lease to the next caller of this process, unless other hosts go first. @returns whether a section has begun on it.
+   * Passes the lease to the next caller of this process, unless other hosts go first, or it takes too long: then that caller asks
+   * the table. @returns whether a section has begun on it.
    */
-  async #passOn(line: Line, own: OwnLease, section: Section | undefined): Promise<boolean> {
-    if (!this.#canPass(line, own)) return false;
+  async #passOn(line: Line, own: OwnLease, { halfAt }: Ending, section: Section | undefined): Promise<boolean> {
+    if (!this.#canPass(line, own) || !own.lease.stands) return false;
     // A lease on which no section has begun passes on or goes back at once: nothing is asked of the table first.
-    const mayPass = section === undefined ? !this.#turns.isOver(own) : await line.mayPass(own);
+    const mayPass = section === undefined ? !this.#turns.isOver(own) : await line.mayPass(own, halfAt);
     if (!mayPass || own.admitsNobody) return false;
-    if (!(await own.lease.renewals.renewForNext())) return false;
+    if (!(await own.lease.renewals.renewForNext(halfAt))) return false;
     if (section instanceof HeldLock) own.before = section;
     return this.#pass(line, own);
   }

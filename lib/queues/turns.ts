@@ -2,7 +2,7 @@ import type { OwnLease, Resource } from "../kinds/kind.js";
 import type { MutexSettings } from "../options/mutex.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
-import { firstTimeoutMs, sendOnce } from "../session/requests.js";
+import { firstTimeoutMs, type SentOnce, sendOnce } from "../session/requests.js";
 import { rowsOf, type Session } from "../session/session.js";
 import type { Wait } from "../taking/wait.js";
 
@@ -32,7 +32,7 @@ export class Turns {
     const lookInMs = lookAt - clock.atLeast();
     if (lookInMs > 0) {
       await clock.sleep(lookInMs, endSignal);
-      const look = await wait.call.inContext(() => this.#look(at, resource.settings, endSignal));
+      const look = await wait.call.inContext(() => this.#look(at, resource.settings, { endSignal }));
       const row = look?.row;
       // A row with the owner of this process and without a uuid was left by its own release.
       if (row !== undefined && (row.uuid !== undefined || row.owner !== owner)) contention.waitsFor(row);
@@ -45,15 +45,16 @@ export class Turns {
   /**
    * Whether a lease whose section has ended may pass to the next caller of this process. The row is read for marks every
    * `handOverMs`: half a read unit, and nothing where no lease is passed on.
+   * @param until how long the answer is waited for, on `atMost`.
    */
-  async mayPass(own: OwnLease): Promise<boolean> {
+  async mayPass(own: OwnLease, until: number): Promise<boolean> {
     const { row, settings } = own.lease;
     const now = this.#session.clock.atLeast();
     if (now - own.lookedAt >= settings.handOverMs && !this.isOver(own)) {
       // Others may have marked any of several rows: the answers to their releases tell, at no further cost.
       if (row.others !== undefined) return false;
       own.lookedAt = now;
-      const seen = (await this.#look(row.at, settings))?.row;
+      const seen = (await this.#look(row.at, settings, { until: () => until }))?.row;
       if (seen?.wanted !== undefined) this.#session.contended().sees(seen);
       // The lock was unlocked by force, so somebody wants it.
       if (seen !== undefined && seen.uuid === undefined) own.admitsNobody = true;
@@ -83,10 +84,10 @@ export class Turns {
   async #look(
     at: Address,
     { ttlMs }: MutexSettings,
-    endSignal?: AbortSignal,
+    bounds: Pick<SentOnce, "endSignal" | "until">,
   ): Promise<{ readonly row: Row | undefined } | undefined> {
     const { store } = this.#session;
-    const request = { kind: "read", firstTimeoutMs: firstTimeoutMs(ttlMs), endSignal } as const;
+    const request = { kind: "read", firstTimeoutMs: firstTimeoutMs(ttlMs), ...bounds } as const;
     const look = sendOnce(this.#session, request, (signal) => store.read(at, { consistent: false }, signal));
     return await look.then(
       (row) => ({ row }),

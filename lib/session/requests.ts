@@ -1,7 +1,6 @@
 import { AsyncResource } from "node:async_hooks";
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
-import { onAbort } from "./abort-listening.js";
 import { Backlog, notSent, type RequestKind, type ScheduledRequest } from "./backlog.js";
 import { LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry } from "./retry.js";
 
@@ -127,12 +126,11 @@ export function persist<T>(
       // Read the remaining time after the request has left: the request itself may decide when it ends.
       const restMs = remainingMs();
       const mostMs = isOfLease ? Math.max(restMs * ATTEMPT_SHARE_OF_REST, scheduler.overdueMs) : longestMs;
-      const end = (): unknown => {
+      return bounded(clock, copy, Math.min(longestMs, mostMs, restMs), () => {
         const error = noAnswer(triedMs(), tried);
         controller.abort(error);
         return error;
-      };
-      return bounded(clock, copy, { ms: Math.min(longestMs, mostMs, restMs), cutSignal: persistence.cutSignal, end });
+      });
     });
     isAtOnce = false; // If it has not left by now, it waits behind others.
     return answer;
@@ -144,36 +142,21 @@ export function persist<T>(
   );
 }
 
-/** Sends a request when its turn comes, and never retries it: for requests that may fail. */
-export function sendOnce<T>(
-  session: Requests,
-  asked: Pick<Persistence, "kind" | "firstTimeoutMs" | "endSignal">,
-  request: Request<T>,
-): Promise<T> {
-  const deadline = session.clock.atMost() + asked.firstTimeoutMs;
-  const once = { deadline, until: () => Number.POSITIVE_INFINITY, worthRetrying: () => false };
-  return persist(session, { ...asked, ...once }, request);
-}
+/** A request that is never retried. It may wait for a slot for as long as it takes, unless it has an `until`. */
+export type SentOnce = Pick<Persistence, "kind" | "firstTimeoutMs" | "endSignal"> & Partial<Pick<Persistence, "until">>;
 
-/** When an attempt ends without an answer. */
-interface AttemptBound {
-  readonly ms: number;
-  readonly cutSignal: AbortSignal | undefined;
-  /** Called when it is reached. @returns the error to throw. */
-  readonly end: () => unknown;
+/** Sends a request when its turn comes, and never retries it: for requests that may fail. */
+export function sendOnce<T>(session: Requests, asked: SentOnce, request: Request<T>): Promise<T> {
+  const deadline = session.clock.atMost() + asked.firstTimeoutMs;
+  const until = asked.until ?? (() => Number.POSITIVE_INFINITY);
+  return persist(session, { ...asked, deadline, until, worthRetrying: () => false }, request);
 }
 
 /** Waits for an answer, with a timeout of our own: if a client ignores the signal, its request runs on, and its outcome is unknown. */
-function bounded<T>(clock: Clock, answer: Promise<T>, { ms, cutSignal, end }: AttemptBound): Promise<T> {
+function bounded<T>(clock: Clock, answer: Promise<T>, boundMs: number, end: () => unknown): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const give = (): void => reject(end());
-    const cancel = clock.alarm(ms, give);
-    const stop = cutSignal && onAbort(cutSignal, give);
-    const ended = (): void => {
-      cancel();
-      stop?.();
-    };
-    answer.finally(ended).then(resolve, reject);
+    const cancel = clock.alarm(boundMs, () => reject(end()));
+    answer.finally(cancel).then(resolve, reject);
   });
 }
 

@@ -46,7 +46,6 @@ export interface AttemptLog {
 /**
  * How long a request is retried. No attempt starts after `until`, and none outlasts it; transient failures are thrown only
  * then. `endSignal` ends the retries: an attempt in flight is still awaited, no other is sent, not even a first one.
- * `cutSignal`, which aborts only after that, ends the attempt in flight as its timeout does.
  */
 export interface Persistence extends ScheduledRequest {
   /**
@@ -55,7 +54,6 @@ export interface Persistence extends ScheduledRequest {
    * instead of never.
    */
   readonly firstTimeoutMs: number;
-  readonly cutSignal?: AbortSignal | undefined;
   /** Whether a failure is worth another attempt. Default: transient store errors only. */
   readonly worthRetrying?: ((error: unknown) => boolean) | undefined;
   readonly onFailure?: ((error: unknown) => void) | undefined;

@@ -10,7 +10,7 @@ import { Copies, firstTimeoutMs, persist } from "../session/requests.js";
 import { isTransient, type Persistence } from "../session/retry.js";
 import { rowsOf, type Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
-import { boundsOf } from "../time/clock.js";
+import { boundsOf, type Clock, sleepUntilRung } from "../time/clock.js";
 import { asOne, lossOf, type RowLease, reasonOf } from "./row-lease.js";
 
 /** What became of a write of a row's holder. */
@@ -30,8 +30,6 @@ export interface Trying {
   readonly until: () => number;
   /** Ends the retries: an attempt in flight is still awaited. */
   readonly endSignal?: AbortSignal | undefined;
-  /** Ends the attempt in flight as its timeout does. */
-  readonly cutSignal?: AbortSignal | undefined;
   readonly onFailure?: ((cause: unknown) => void) | undefined;
 }
 
@@ -82,13 +80,15 @@ export async function transfer(
 }
 
 /** How a row is released. */
-interface Releasing {
+export interface Releasing {
   /** Until when the release is retried, on `atMost`. Default: for one attempt. */
   readonly until?: (() => number) | undefined;
   /** Default: free. */
   readonly leaves?: RowAfterRelease | undefined;
   /** Whether the run of its tick has begun. If not, the release takes the number of that run back. */
   readonly hasBegun?: boolean | undefined;
+  /** Whether its caller has had its answer: it is reported to nobody, and does not keep the process alive. */
+  readonly isDetached?: boolean | undefined;
 }
 
 /**
@@ -97,18 +97,53 @@ interface Releasing {
  */
 export async function vacate(session: Session, lease: RowLease, releasing: Releasing = {}): Promise<Written> {
   if (lease.others !== undefined) return await writeEach(lease, (one) => vacate(session, one, releasing));
+  const answer = await sendReleases(session, lease, releasing);
+  switch (answer.applied) {
+    case "yes":
+    case "maybe":
+      return { kind: "ok", lease };
+    case "no":
+      return { kind: "lost", why: reasonOf(session, lease, answer.row), lease };
+    case "unanswered":
+      if (!releasing.isDetached) reportUnreleased(lease, answer.cause);
+      return { kind: "unknown", cause: answer.cause, lease };
+    default:
+      return answer satisfies never;
+  }
+}
+
+/** Sends the release of the uuid, and of the other one that the row may have. */
+async function sendReleases(session: Session, lease: RowLease, releasing: Releasing): Promise<Answer> {
+  const { clock } = session;
   const { at, uuid, maybeUuid, remembers, attempt: ran } = lease;
   const attempt = ran === undefined || releasing.hasBegun ? undefined : ran - 1;
   const leaves = unlikeNamed(lease, releasing.leaves ?? { kind: "free" });
-  const { until = attemptEnd(session, lease) } = releasing;
+  const { until = attemptEnd(session, lease), isDetached } = releasing;
   const write: Vacate = { kind: "vacate", at, uuid, leaves, remembers, attempt };
-  const answer = await sendRelease(session, lease, write, until);
-  const isCertain = maybeUuid === undefined || (answer.applied === "no" && !isStillHeldBy(maybeUuid, answer.row));
-  if (isCertain) return released(session, lease, answer);
-  // A reissue without an answer was applied before this release, or may have been. If it arrives after the release of the
-  // uuid that it replaces, it is refused.
-  const other = await sendRelease(session, lease, { ...write, uuid: maybeUuid }, until);
-  return other.applied === "no" ? { kind: "ok", lease } : released(session, lease, other);
+  const how = { ...AS_RELEASE, ...(isDetached && { sleep: sleepUnheeded(clock) }) };
+  const halfAt = (clock.atMost() + until()) / 2;
+  // Both are sent in time, however long the first one gets no answer.
+  const firstUntil = maybeUuid === undefined ? until : (): number => Math.min(halfAt, until());
+  const first = await send(session, lease, { ...how, until: firstUntil }, () => write);
+  if (maybeUuid === undefined || (first.applied === "no" && !isStillHeldBy(maybeUuid, first.row))) return first;
+  // A write without an answer, which gives the row its other uuid, was applied before this release, or may have been. If it
+  // arrives after the release of the uuid that it replaces, it is refused.
+  const other = await send(session, lease, { ...how, until }, () => ({ ...write, uuid: maybeUuid }));
+  if (other.applied !== "no") return other;
+  const isStillThere = first.applied === "unanswered" && isStillHeldBy(uuid, other.row);
+  return isStillThere ? first : { ...other, applied: "yes" };
+}
+
+function reportUnreleased({ at: { name }, uuid }: RowLease, cause: unknown): void {
+  publish("dynamutex:release-failed", { name, uuid, cause });
+  // A failure that is not transient, such as a missing permission, would otherwise only show as slow locks.
+  if (!isTransient(cause))
+    process.emitWarning(`${JSON.stringify(name)} was not released: ${cause}`, "DynamutexWarning");
+}
+
+/** Sleeps without keeping the process alive. */
+function sleepUnheeded(clock: Clock): Clock["sleep"] {
+  return (ms, signal) => sleepUntilRung((wake) => clock.alarm(ms, wake), signal);
 }
 
 /**
@@ -250,25 +285,6 @@ function underUuid(uuid: string, written: Written, fence: bigint | undefined): W
 
 /** How long a release and the record of a success are retried: after any failure. */
 const AS_RELEASE = { kind: "release", worthRetrying: () => true } as const;
-
-/** Sends one release, and reports it if it gets no answer. */
-async function sendRelease(session: Session, lease: RowLease, write: Vacate, until: () => number): Promise<Answer> {
-  const answer = await send(session, lease, { ...AS_RELEASE, until }, () => write);
-  if (answer.applied !== "unanswered") return answer;
-  const { cause } = answer;
-  const { name } = write.at;
-  publish("dynamutex:release-failed", { name, uuid: write.uuid, cause });
-  // A failure that is not transient, such as a missing permission, would otherwise only show as slow locks.
-  if (!isTransient(cause))
-    process.emitWarning(`${JSON.stringify(name)} was not released: ${cause}`, "DynamutexWarning");
-  return answer;
-}
-
-function released(session: Session, lease: RowLease, answer: Answer): Written {
-  if (answer.applied === "unanswered") return { kind: "unknown", cause: answer.cause, lease };
-  if (answer.applied === "no") return { kind: "lost", why: reasonOf(session, lease, answer.row), lease };
-  return { kind: "ok", lease };
-}
 
 /**
  * A take names a row without a holder by its `expires`. If the hold that we leave had the same `expires`, a late copy of the

@@ -265,10 +265,12 @@ describe("sections of one process", () => {
       const { first, second } = await twoSections(time);
       scene.proxy.on(isReissue, fault(), { times: 20 });
       const unlocking = first.unlock();
-      await time.advance(3_000);
+      // It has half of the time of the release: an attempt has two thirds of that, and the next one what is left of it.
+      await eventually(() => scene.proxy.count(isReissue) === 1);
+      await time.advance(1_700);
       await time.advance(100);
       await eventually(() => scene.proxy.count(isReissue) === 2);
-      await time.advance(1_900);
+      await time.advance(700);
       await afterSleeps(time, unlocking);
       const next = await afterSleeps(time, second);
       expect(next.fencingToken).toBeGreaterThan(first.fencingToken);

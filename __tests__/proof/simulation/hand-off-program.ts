@@ -5,6 +5,7 @@ import type { Step } from "./schedule.js";
 import {
   checkLoss,
   endsAsDocumented,
+  endsWithin,
   type ForgedToken,
   type HandedOn,
   hold,
@@ -23,9 +24,10 @@ export async function handOff(stage: Stage, step: Step, holding: Holding): Promi
   if (lock.handOff === undefined) throw new Violation("a call ends as documented", `${uuid} cannot be handed off`);
   judge.gaveBack(holding);
   const handed = judge.handsOff(holding, step);
+  const hasEnded = endsWithin(stage, holding);
   let token: string;
   try {
-    token = await lock.handOff({ withinMs: step.withinMs });
+    token = await lock.handOff({ withinMs: step.withinMs }).finally(hasEnded);
     await lock.unlock();
   } catch (error) {
     judge.handOffs.failed(handed);

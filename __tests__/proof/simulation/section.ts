@@ -9,8 +9,6 @@ import type { Forceable, Holder, SimLock, SimLockable, SimSet } from "./protocol
 import type { Step } from "./schedule.js";
 import type { Surroundings } from "./simulated-host.js";
 
-/** The longest look before a lease passes on: it may wait for a slot, or have a second page, for as long again. */
-const LOOK_MS = 6_000;
 /** How much faster the simulated time may run than a stopwatch. */
 const RATE = 1e-3;
 /** What timers are late by. */
@@ -203,18 +201,16 @@ const leaseMs = ({ epoch, now }: Stage, { expires }: SimLock): number => expires
 
 /** The function of a call has ended. @returns what is to be called when the call has. */
 export function afterWork(stage: Stage, holding: Holding): () => void {
-  return endsWithin(
-    stage,
-    holding,
-    Math.max(leaseMs(stage, holding.lock), stage.releaseWithinMs) + mostOfRelease(stage),
-  );
+  const { releaseWithinMs } = stage;
+  return endsWithin(stage, holding, Math.max(leaseMs(stage, holding.lock), releaseWithinMs) + releaseWithinMs);
 }
 
-/** To pass the lease on may take a look and a new uuid, before it turns out that it has to be released. */
-const mostOfRelease = ({ releaseWithinMs }: Stage): number => LOOK_MS + 2.5 * releaseWithinMs;
-
-/** A section is over. @returns what is to be called when its caller has the answer. */
-function endsWithin({ judge, now }: Stage, holding: Holding, mostMs: number): () => void {
+/** A section is over. @param mostMs one deadline for all that its end takes. @returns what is to be called when its caller has the answer. */
+export function endsWithin(
+  { judge, now, releaseWithinMs }: Stage,
+  holding: Holding,
+  mostMs: number = releaseWithinMs,
+): () => void {
   const since = now();
   judge.afterWork.add(holding);
   return () => {
@@ -228,7 +224,7 @@ function endsWithin({ judge, now }: Stage, holding: Holding, mostMs: number): ()
 /** Gives the lock back. */
 export async function release(stage: Stage, step: Step, holding: Holding): Promise<void> {
   stage.judge.gaveBack(holding);
-  const hasEnded = endsWithin(stage, holding, mostOfRelease(stage));
+  const hasEnded = endsWithin(stage, holding);
   const { error } = await outcomeOf(holding.lock.unlock());
   hasEnded();
   checkRelease(stage, step, holding, error);

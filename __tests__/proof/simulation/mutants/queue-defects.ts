@@ -65,7 +65,7 @@ export const QUEUE_DEFECTS: Defects = {
   },
   "the lease goes on without a look": {
     takesOut: ["fair-queue#how-it-works: Where no other host waits", "fair-queue#what-order-means"],
-    "queues/fair-queue.ts": { "await this.#lookAgain(line, own); return line.admitsFirst;": "return true;" },
+    "queues/fair-queue.ts": { "await this.#lookAgain(line, own, until); return line.admitsFirst;": "return true;" },
     "queues/fair-line.ts": { "get admitsFirst(): boolean {": "get admitsFirst(): boolean { return true;" },
   },
   "the lease goes on after a look that may be stale": {

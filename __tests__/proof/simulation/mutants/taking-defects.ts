@@ -134,10 +134,15 @@ export const TAKING_DEFECTS: Defects = {
     takesOut: ["protocol#releasing"],
     "holding/renewals.ts": { ' || (this.#usage === "used" && settings.fencing)': "" },
   },
-  "a release does not wait for the renewal in flight": {
+  "a release waits for the renewal in flight": {
     takesOut: ["trap 4", "protocol#releasing 1"],
-    "holding/exit.ts": { "if (this.#lease.writing !== undefined) await this.#lease.endWriting();": "" },
-    test: "behaviour/holding/unlock",
+    "holding/exit.ts": { "if (this.#lease.writing?.isReissue) await": "await" },
+    test: "behaviour/holding/unlock-in-time",
+  },
+  "a lease that has lapsed is given back": {
+    takesOut: ["protocol#taking 5"],
+    "holding/renewals.ts": { "if (!mayLapse) return false;": "if (!mayLapse || Boolean(1)) return false;" },
+    test: "behaviour/taking/lapsed",
   },
   "a failure that is not transient ends the renewing": {
     takesOut: ["trap 6", "protocol#keeping 4"],
@@ -202,7 +207,7 @@ export const TAKING_DEFECTS: Defects = {
       "locks#losing-a-lock: The end of the await using block",
       "shutdown#what-is-promised: A revoked section",
     ],
-    "holding/exit.ts": { "await this.#vacate(until()); throw lost;": "await this.#vacate(until());" },
+    "holding/exit.ts": { "await remove(); throw lost;": "await remove();" },
     test: "behaviour/holding/loss",
   },
 };
