@@ -56,13 +56,19 @@ export class LockConfigError extends LockError {
   }
 }
 
-/** The wait ended before the lock was free. Try again later, or wait longer with `waitMs`. */
+/**
+ * The wait ended before the lock was free: somebody has it, or goes first, and the message says who. Try again later, or wait longer
+ * with `waitMs`. A call that the table did not answer ends with a {@link LockStoreError} instead.
+ */
 export class LockTimeoutError extends LockError {
   /** @internal */
   static override readonly code = "LOCK_TIMEOUT";
   override readonly name = "LockTimeoutError";
   readonly lockName: string;
-  /** The lock as it was last read, if it was read. Never a claim that this process has made itself and given up. */
+  /**
+   * The lock as it was last read. Undefined where somebody goes first who has no row of it, such as in a fair queue: the message says
+   * who. Never a claim that this process has made itself and given up.
+   */
   readonly holder: LockInfo | undefined;
   /** How long this call waited, in ms. */
   readonly waitedMs: number;
@@ -73,7 +79,7 @@ export class LockTimeoutError extends LockError {
     holder: LockInfo | undefined,
     options: ErrorOptions & { readonly inThisProcess?: boolean; readonly because?: string | undefined } = {},
   ) {
-    const by = holder === undefined ? "" : `; last seen ${seen(holder, options.inThisProcess === true)}`;
+    const by = holder === undefined ? "" : `; ${lastSeen(holder, options.inThisProcess)}`;
     const why = options.because === undefined ? "" : `. ${options.because}`;
     super("LOCK_TIMEOUT", `Lock ${show(lockName)} was not free within ${Math.round(waitedMs)} ms${by}${why}`, options);
     this.lockName = lockName;
@@ -82,12 +88,13 @@ export class LockTimeoutError extends LockError {
   }
 }
 
-function seen({ uuid, owner, expires, handedOff }: LockInfo, inThisProcess: boolean): string {
+/** @internal Who is in the way of a call, as its error says it. */
+export function lastSeen({ uuid, owner, expires, handedOff }: LockInfo, inThisProcess = false): string {
   const until = expires.toISOString();
-  if (uuid === undefined) return `without a holder, and blocked until ${until}, which no unlock can end`;
-  if (!inThisProcess) return `${handedOff ? "handed off" : "held"} by ${owner} until ${until}`;
+  if (uuid === undefined) return `last seen without a holder, and blocked until ${until}, which no unlock can end`;
+  if (!inThisProcess) return `last seen ${handedOff ? "handed off" : "held"} by ${owner} until ${until}`;
   const nested = "If that section awaits this call, waiting longer does not help: a mutex is not re-entrant";
-  return `held by a section of this process, ${owner}, until ${until}. ${nested}`;
+  return `last seen held by a section of this process, ${owner}, until ${until}. ${nested}`;
 }
 
 /**

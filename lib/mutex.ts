@@ -66,12 +66,12 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
    * Waits for the lock and takes it.
    *
    * @param options.signal ends the waiting. It does not affect a lock that was granted.
-   * @param options.waitMs how long to wait, in ms. Default: the mutex's `waitMs`.
+   * @param options.waitMs how long to wait for others, in ms. Default: the mutex's `waitMs`.
    * @param options.data your own attributes for the row.
    * @param options.holdAtLeastMs how long the lock stays taken at least, in ms. Default 0.
    * @throws {@link LockTimeoutError} after `waitMs`. It names the holder.
    * @throws the reason of `signal`.
-   * @throws {@link LockStoreError} if the table cannot be used, or has not answered once within 10 s.
+   * @throws {@link LockStoreError} if the table cannot be used, has not answered once within 10 s, or not by `waitMs`.
    * @throws {@link LockConfigError} if an option cannot work.
    *
    * @example

@@ -82,8 +82,8 @@ export class SectionCalls<Held> {
     const { signal, waitMs = settings.waitMs } = (this.#how.checkLock ?? lockOptions)(options);
     signal?.throwIfAborted();
     if (waitMs === 0) {
-      const tried = await this.#try(options, { namesHolder: true });
-      if (tried.kind !== "granted") throw tried.call.timeout();
+      const tried = await this.#try(options, { waitMs });
+      if (tried.kind !== "granted") throw tried.call.refusal();
       return tried.lock;
     }
     const request = this.#requestOf(options);
@@ -98,11 +98,11 @@ export class SectionCalls<Held> {
   /** Takes the lock if it is free. Requests without an answer are retried. */
   async #try(
     options: TryRunOptions & Pick<LockOptions, "signal">,
-    { namesHolder = false }: { readonly namesHolder?: boolean } = {},
+    { waitMs }: { readonly waitMs?: 0 } = {},
   ): Promise<TryAnswer> {
     const request = this.#requestOf(options);
     const { session } = this.#sections;
-    const call = new Call<TryAnswer>(session, this.#resource.name, { signal: options.signal, asksFor: 1, namesHolder });
+    const call = new Call<TryAnswer>(session, this.#resource.name, { signal: options.signal, waitMs, asksFor: 1 });
     const settle = (lock: HeldLock): boolean => call.settle({ kind: "granted", lock });
     const work = async (agent: Agent): Promise<void> => {
       const refusal = await this.#sections.try(agent);

@@ -61,7 +61,7 @@ export class Semaphore implements Lockable<Permit> {
    * @param options as for a mutex, and how many `permits`.
    * @throws {@link LockTimeoutError} after `waitMs`. It names one of the holders.
    * @throws the reason of `signal`.
-   * @throws {@link LockStoreError} if the table cannot be used, or has not answered once within 10 s.
+   * @throws {@link LockStoreError} if the table cannot be used, has not answered once within 10 s, or not by `waitMs`.
    * @throws {@link LockConfigError} if an option cannot work.
    *
    * @example

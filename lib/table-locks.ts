@@ -129,7 +129,7 @@ export class TableLocks implements AsyncDisposable {
    * @param options those of a mutex and of its `lock()` together, without `fencing`, `fair` and `handOverMs`.
    * @throws {@link LockTimeoutError} after `waitMs`. It names one holder.
    * @throws the reason of `signal`.
-   * @throws {@link LockStoreError} if the table cannot be used, or has not answered once within 10 s.
+   * @throws {@link LockStoreError} if the table cannot be used, has not answered once within 10 s, or not by `waitMs`.
    * @throws {@link LockConfigError} if a lock or an option cannot work.
    *
    * @example

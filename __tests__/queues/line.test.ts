@@ -98,11 +98,10 @@ test("who asks beside the line counts among its leases until it has one or gives
   expect([line.needsAgent(true), line.hasAgent]).toEqual([true, false]);
 });
 
-test("an empty line is like a new one: the next caller has another number of permits, and knows no holder", async () => {
+test("an empty line is like a new one: the next caller has another number of permits, and knows no holder", () => {
   const { line, newTry, session, stand } = lineOf(2);
   const one = newTry();
   line.enter(one);
-  await line.asks(one, Promise.resolve());
   expect(line.asking).toBe(one);
   line.blocked = blockedFromNow(session);
   expect([line.tidy(), line.capacity, line.blocked]).toEqual([false, 2, expect.anything()]);

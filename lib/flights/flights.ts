@@ -15,7 +15,7 @@ import { answeredWithin } from "../session/overdue.js";
 import { persist } from "../session/requests.js";
 import { isTransient, LONGEST_ATTEMPT_MS, noAnswer } from "../session/retry.js";
 import type { Session } from "../session/session.js";
-import { Call } from "../taking/call.js";
+import { Call, type Progress } from "../taking/call.js";
 import { askFor } from "../taking/wait.js";
 import { lookForResult, Wish } from "./look.js";
 import { type NumberedLook, SharedLooks } from "./shared-looks.js";
@@ -96,6 +96,8 @@ class LockFlights implements FlightClaims {
   #isHinted = false;
   readonly #looks: SharedLooks;
   #flight: Flight | undefined;
+  /** The calls whose `waitMs` has passed, and which share a look, or the leader's try. */
+  readonly #overdue = new Set<Call<Served>>();
   /** The lock's row as the last look has shown it, until a claim has asked for it. */
   #row: Row | undefined;
 
@@ -114,8 +116,7 @@ class LockFlights implements FlightClaims {
 
   async call<Held, T>(fn: (lock: Held) => T | Promise<T>, options: FlightOptions): Promise<T> {
     const { freshMs, signal, waitMs } = options;
-    const isPatient = waitMs > 0;
-    const bounds = { signal, waitMs: isPatient ? waitMs : Number.POSITIVE_INFINITY, isPatient, asksFor: 1 };
+    const bounds = { signal, waitMs, isPatient: waitMs > 0, asksFor: 1 };
     const call = new Call<Served>(this.#session, this.#resource.name, bounds);
     const seeker: Seeker = { call, wish: new Wish(this.#session, freshMs) };
     const start = (): void => this.#session.detach(this.#seek(seeker).catch((error: unknown) => call.fail(error)));
@@ -139,6 +140,9 @@ class LockFlights implements FlightClaims {
     this.#seekers.add(seeker);
     // The leader sees the rows itself.
     call.holderNow = () => this.#own ?? (this.#leader === seeker ? undefined : this.#leader?.call.holder);
+    call.progressNow = () => this.#progressOf(seeker);
+    call.onOverdue = () => this.#goesOn(call);
+    if (call.isOverdue) this.#goesOn(call);
     // A call that has the lock leads until its flight is over.
     call.atEnd(() => this.#flight?.leader !== seeker && this.#leave(seeker));
     call.isBlocked();
@@ -146,10 +150,29 @@ class LockFlights implements FlightClaims {
     if (flight?.isOpen && call.isPatient && wish.joins(flight.made)) seeker.joined = flight;
     else await this.#ask(call);
     if (call.isSettled) return;
-    if (!call.isPatient && this.#candidates.size > 0) return refuse(call);
     this.#candidates.add(seeker);
     this.#lead();
-    if (this.#leader !== seeker) call.stay();
+    if (this.#leader === seeker) return;
+    call.stay();
+    call.review();
+  }
+
+  /** How far a call has come that does not lead. It shares the leader's try. */
+  #progressOf(seeker: Seeker): Progress | undefined {
+    if (!this.#candidates.has(seeker))
+      return { isTrying: true, failed: seeker.call.failure, silence: undefined, because: undefined };
+    return this.#own === undefined ? this.#leader?.call.progressNow?.() : undefined;
+  }
+
+  /** The `waitMs` of a call has passed, and a try goes on that it shares. */
+  #goesOn(call: Call<Served>): void {
+    this.#overdue.add(call);
+    if (this.#leader?.call !== call) this.#leader?.call.onOverdue?.();
+  }
+
+  /** Something has come of a look, or of the leader's try. */
+  #review(): void {
+    for (const call of [...this.#overdue]) if (call !== this.#leader?.call) call.review();
   }
 
   /** Waits for a look. A call that waits for the lock waits out its failures as well. @throws why there was no answer. */
@@ -169,6 +192,7 @@ class LockFlights implements FlightClaims {
 
   #leave(seeker: Seeker): void {
     this.#seekers.delete(seeker);
+    this.#overdue.delete(seeker.call);
     this.#candidates.delete(seeker);
     if (this.#leader === seeker) this.#leader = undefined;
     this.#lead();
@@ -188,6 +212,7 @@ class LockFlights implements FlightClaims {
     this.#isHinted = false;
     const found = await lookForResult(this.#session, this.#resource.at, isConsistent, (cause) => {
       for (const { call } of this.#seekers) call.failure = cause;
+      this.#review();
     });
     const look = { ...found, number, lastNumber: lastNumber() };
     if (isLatest()) {
@@ -208,8 +233,10 @@ class LockFlights implements FlightClaims {
     const request = { resource: this.#resource, data: undefined, holdAtLeastMs: 0, flight: this };
     const waiter = { request, call, settle: (lock: HeldLock) => this.#begin(seeker, lock) };
     call.onSeen = (row) => this.#saw(row);
+    call.onReview = () => this.#review();
     if (call.isPatient) this.#sections.add(waiter);
     else askFor(this.#session, waiter, async (agent) => (await this.#sections.try(agent)) && refuse(call));
+    if (this.#overdue.size > 0) call.onOverdue?.();
   }
 
   #saw(row: Row): void {
@@ -226,6 +253,7 @@ class LockFlights implements FlightClaims {
     // After a loss, its function may run on for as long as it likes. No call waits for it, because its result cannot be shared.
     lock.onLost = () => this.#end(flight);
     for (const seeker of this.#seekers) if (seeker.call.isPatient) seeker.joined = flight;
+    this.#review();
   }
 
   async #fly<Held, T>(
@@ -296,8 +324,8 @@ function share({ call }: Seeker, data: LockData): void {
   call.settle({ kind: "result", data: copyOf(data) });
 }
 
-/** Ends a call that does not wait, if another holder has the lock or another call goes first. */
+/** Ends a call that does not wait, if another holder has the lock. */
 function refuse(call: Call<Served>): void {
   call.missed("held");
-  call.fail(call.timeout());
+  call.fail(call.refusal());
 }

@@ -156,8 +156,10 @@ export class SemaphoreKind extends Kind {
       wait.endSignal.throwIfAborted();
       const newest = newestOf(resource, rows);
       // Several are only claimed by a consistent look.
-      if (newest === undefined || freePermits(wait, resource, rows).length >= weight)
+      if (newest === undefined || freePermits(wait, resource, rows).length >= weight) {
+        wait.tries();
         return weight > 1 ? undefined : rows;
+      }
       wait.saw(newest.row);
       await this.#contend(resource, rows, wait, blocked);
     }

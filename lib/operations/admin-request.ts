@@ -11,10 +11,16 @@ import { runFor } from "../taking/wait.js";
 export async function adminRequest<T>(
   session: Session,
   request: (signal: AbortSignal) => Promise<T>,
-  { signal }: { readonly signal?: AbortSignal | undefined } = {},
+  {
+    signal,
+    onFailure,
+  }: { readonly signal?: AbortSignal | undefined; readonly onFailure?: (cause: unknown) => void } = {},
 ): Promise<T> {
   session.assertOpen();
   signal?.throwIfAborted();
   const call = new Call<T>(session, undefined, { signal });
-  return await runFor(session, call, async (wait) => call.settle(await wait.ask(request)));
+  return await runFor(session, call, async (wait) => {
+    wait.onProgress = () => onFailure?.(call.failure);
+    call.settle(await wait.ask(request));
+  });
 }

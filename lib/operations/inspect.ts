@@ -108,12 +108,8 @@ export async function rowsIn(
   const first = { name, ...range, limit: PAGE_ROWS, consistent };
   for (let rest: RangeQuery | undefined = first; rest !== undefined; ) {
     const asked: RangeQuery = rest;
-    const query = (signal: AbortSignal) => {
-      const page = session.store.query(asked, signal);
-      if (onFailure !== undefined) page.catch((cause) => signal.aborted || onFailure(cause));
-      return page;
-    };
-    const page = await adminRequest(session, query, { signal: ends });
+    const query = (signal: AbortSignal) => session.store.query(asked, signal);
+    const page = await adminRequest(session, query, { signal: ends, ...(onFailure && { onFailure }) });
     rows.push(...page.rows);
     bad.push(...page.bad);
     rest = nextRange(asked, page);

@@ -20,7 +20,10 @@ import type { OptionsCheck } from "./options-check.js";
 export interface LockOptions {
   /** Ends the waiting: the call rejects with its reason. Given to `run()`, it aborts `lock.signal` as well. */
   readonly signal?: AbortSignal | undefined;
-  /** How long to wait for the lock, in ms. Default: the mutex's `waitMs`. */
+  /**
+   * How long to wait while others have the lock, in ms. Default: the mutex's `waitMs`. A try that is under way then is brought to its
+   * end, so a slow table may take longer, one that does not answer up to 3 s. For a hard bound, pass a `signal`.
+   */
   readonly waitMs?: number | undefined;
   /** Your own attributes on the row while you hold the lock: whatever DynamoDB can store in a map. */
   readonly data?: LockData | undefined;

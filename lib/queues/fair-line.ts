@@ -152,6 +152,12 @@ export class FairLine extends Line {
     return first !== undefined && first <= seen.admission.upTo ? seen : undefined;
   }
 
+  /** Who waits ahead of this process, by the last look; undefined if nobody does. */
+  get whoIsAhead(): string | undefined {
+    const first = this.seen?.places.find(({ uuid }) => this.places.on(uuid) === undefined);
+    return first && `Callers of other processes are ahead in its queue, the first of them of ${first.owner}`;
+  }
+
   /** Whether a look has shown all that there is up to this place. */
   reaches({ places, isWhole }: QueueLook, { ticket }: Place): boolean {
     const last = places.at(-1);

@@ -87,8 +87,10 @@ export class FairQueue {
         continue;
       }
       const result = mayBeFree ? await this.#takeWithoutPlace(line, wait, line.knownLook) : undefined;
-      mayBeFree = false;
       if (result?.kind === "granted") return result.granted;
+      // Without a result, the table has not answered the claim in time.
+      if (result !== undefined || !mayBeFree) wait.waits(line.whoIsAhead);
+      mayBeFree = false;
       wait.endSignal.throwIfAborted();
       // Callers whose sections have just ended may ask again at once. This lets them share the place.
       if (line.admission.upTo > 0) await this.#session.clock.sleep(0, wait.endSignal);
@@ -222,6 +224,7 @@ export class FairQueue {
     if (row !== undefined) wait.saw(row);
     line.admission = admission;
     if (admission.othersWait) {
+      wait.waits(line.whoIsAhead);
       const tick = once && (await tickNow(this.#session, resource.at, once, wait));
       return { kind: (row && endedBy(row, tick, once)) ?? "held" };
     }
@@ -259,7 +262,7 @@ export class FairQueue {
         const row = newest(gate);
         if (row !== undefined) wait.saw(row);
         line.blocked = undefined;
-        await wait.pause(Math.max(1, line.pause(wait, look, place.ticket, ahead)));
+        await wait.pause(Math.max(1, line.pause(wait, look, place.ticket, ahead)), line.whoIsAhead);
         continue;
       }
       if (look.isConsistent && !look.places.some(({ uuid }) => uuid === place.uuid)) {
@@ -277,6 +280,7 @@ export class FairQueue {
         isConsistent = ms < resource.settings.poll.maxMs / 2;
         continue;
       }
+      wait.tries();
       if (!look.isConsistent) {
         isConsistent = true;
         continue;

@@ -3,8 +3,8 @@ import type { OwnLease, Resource, ResourceClaim, SectionRequest } from "../kinds
 import type { LockInfo } from "../lock-info.js";
 import type { Session } from "../session/session.js";
 import type { Sightings } from "../session/sightings.js";
-import type { Call, Failure } from "../taking/call.js";
-import { type Claimed, type Refusal, tryClaim } from "../taking/claim.js";
+import type { Call, Failure, Progress } from "../taking/call.js";
+import { type Claimed, looksFree, type Refusal, tryClaim } from "../taking/claim.js";
 import { Wait } from "../taking/wait.js";
 import { type Blocked, blockedFromNow } from "../taking/watch.js";
 import { fits } from "./fits.js";
@@ -64,8 +64,10 @@ export class Line {
   #lastNumber = 0;
   /** What the agents have seen of rows. */
   #sightings: Sightings | undefined;
-  #asking: { readonly agent: Agent; readonly asked: Promise<unknown> } | undefined;
-  /** Those who want to know when that claim is answered. */
+  #asking: Agent | undefined;
+  /** The calls whose `waitMs` has passed, and which share a try that is under way. */
+  readonly #overdue = new Set<Call<unknown>>();
+  /** Those who want to know when something has come of what this process has sent. */
   readonly #curious: (() => void)[] = [];
 
   constructor(session: Session, turns: Turns, resource: Resource) {
@@ -131,29 +133,38 @@ export class Line {
   get holder(): LockInfo | undefined {
     const own = [...this.leases].at(-1);
     if (own !== undefined) return own.lease.info;
-    return this.#watcher?.seen ?? this.#asking?.agent.seen;
+    return this.#watcher?.seen ?? this.#asking?.seen;
   }
 
   /** The last agent or try that has asked the table. */
   get asking(): Agent | undefined {
-    return this.#asking?.agent;
+    return this.#asking;
   }
 
-  /**
-   * Resolves when its claim is answered, though it may go on until other holders have left: until then, nobody in this process may
-   * know who has the lock.
-   */
-  answered(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#curious.push(resolve);
-      const asked = this.#asking?.asked ?? Promise.resolve();
-      asked.then(this.#onAnswered, this.#onAnswered);
-    });
+  /** How far the asking for a caller has come. A caller without an agent shares what another one of its process has sent. */
+  progressOf(agent: Agent | undefined): Progress | undefined {
+    const shared = this.#watcher ?? this.#asking;
+    const asking = agent ?? (this.leases.size < this.capacity ? shared : undefined);
+    return asking !== undefined && this.#claiming.has(asking) ? asking : undefined;
   }
 
-  readonly #onAnswered = (): void => {
+  /** A call, whose `waitMs` has passed, goes on until the next {@link review}, which may end it. */
+  addOverdue(call: Call<unknown>): void {
+    if (this.#overdue.has(call)) return;
+    this.#overdue.add(call);
+    call.atEnd(() => this.#overdue.delete(call));
+  }
+
+  /** Resolves at the next {@link review}. */
+  reviewed(): Promise<void> {
+    return new Promise((resolve) => this.#curious.push(resolve));
+  }
+
+  /** Something has come of what this process has sent: it counts for all callers whose `waitMs` has passed. */
+  review(): void {
+    for (const call of [...this.#overdue]) call.review();
     for (const tell of this.#curious.splice(0)) tell();
-  };
+  }
 
   add({ request, call, settle }: Waiter): Standing {
     this.#lastNumber += 1;
@@ -201,13 +212,18 @@ export class Line {
     };
     this.#assign(agent, waiter);
     if (!together) this.#watcher = agent;
-    this.#claiming.add(agent);
+    this.enter(agent);
     return agent;
   }
 
-  /** A try begins to ask. */
+  /** An agent or a try begins to ask. */
   enter(agent: Agent): void {
     this.#claiming.add(agent);
+    this.#asking = agent;
+    agent.onProgress = () => {
+      agent.call.review();
+      this.review();
+    };
   }
 
   /** An agent or a try has its lease, or asks no longer. */
@@ -238,8 +254,11 @@ export class Line {
   async acquire(agent: Agent): Promise<OwnLease | undefined> {
     for (let seen: ClaimHow["seen"]; ; ) {
       if (this.isOthersTurn) await this.#turns.standBack(agent.asker.request.resource, agent);
-      const result = await this.asks(agent, this.claim(agent, { seen, onTaken: this.#onAnswered }));
+      this.#asking = agent;
+      const result = await this.claim(agent, { seen });
       if (result.kind === "granted") return result.granted;
+      // One that looks free is claimed again at once.
+      if (!result.inTheWay.every(({ target, row }) => looksFree(agent, target, row))) agent.waits();
       agent.endSignal.throwIfAborted();
       this.#watcher ??= agent;
       if (this.#watcher !== agent) return undefined;
@@ -285,12 +304,6 @@ export class Line {
     const { request, call } = agent.asker;
     const open = (): OwnLease | undefined => [...this.leases].findLast((own) => fits(own, request));
     return call.inContext(() => request.resource.kind.claim({ ...how, request, wait: agent, open }));
-  }
-
-  /** Notes that an agent or a try asks the table. @returns its outcome. */
-  asks<Outcome>(agent: Agent, asked: Promise<Outcome>): Promise<Outcome> {
-    this.#asking = { agent, asked };
-    return asked;
   }
 
   /** The first waiter whose number is greater than this. */

@@ -8,6 +8,7 @@ import { MutexKind } from "../kinds/mutex.js";
 import { SemaphoreKind } from "../kinds/semaphore.js";
 import { SharedSide } from "../kinds/shared.js";
 import { displayTime } from "../protocol/lease-time.js";
+import { awaitShared } from "../session/abort-listening.js";
 import type { Session } from "../session/session.js";
 import type { Refusal } from "../taking/claim.js";
 import { guardOf, uuidsOf } from "../taking/row-lease.js";
@@ -58,6 +59,8 @@ export class Sections {
     const isBehind = !line.isEmpty;
     const standing = line.add(waiter);
     call.holderNow = () => standing.agent?.seen ?? line.holder;
+    call.progressNow = () => line.progressOf(standing.agent);
+    call.onOverdue = () => line.addOverdue(call);
     call.atEnd((failure) => {
       line.leave(standing, failure);
       this.#tidy(line);
@@ -77,17 +80,24 @@ export class Sections {
     const line = this.#line(resource);
     try {
       // A try cannot wait until others have had their turn. A tick runs once, so a try for it keeps nobody out.
-      if (once === undefined && line.isOthersTurn) return "held";
-      // A try does not overtake callers of its own process that wait, unless they share the lock.
-      if (line.isAheadOfTries && (resource.settings.fair || !resource.kind.sectionsShareLease)) {
-        const { asking } = line;
-        call.holderNow = () => agent.seen ?? (this.#lines.get(lineKeyOf(resource)) ?? line).holder ?? asking?.seen;
-        // The answer to the claim ahead tells who has the lock, for an error that names the holder.
-        if (call.bounds.namesHolder && call.holder === undefined) await agent.answered(line.answered());
+      if (once === undefined && line.isOthersTurn) {
+        agent.waits(this.#turns.whyStandBack(resource));
         return "held";
       }
+      // A try does not overtake callers of its own process that wait, unless they share the lock.
+      while (line.isAheadOfTries && (resource.settings.fair || !resource.kind.sectionsShareLease)) {
+        const { asking } = line;
+        call.holderNow = () => agent.seen ?? (this.#lines.get(lineKeyOf(resource)) ?? line).holder ?? asking?.seen;
+        if (!call.isOverdue || call.holder !== undefined) return "held";
+        // Nobody knows yet who has the lock, so it may be free: this call shares the try of the one ahead.
+        call.progressNow = () => line.progressOf(undefined);
+        line.addOverdue(call);
+        await awaitShared(agent.endSignal, line.reviewed());
+        if (call.holder !== undefined) return "held";
+        call.progressNow = () => agent;
+      }
       line.enter(agent);
-      return await line.asks(agent, this.#try(line, agent));
+      return await this.#try(line, agent);
     } finally {
       this.#dismiss(line, agent);
     }
@@ -139,6 +149,7 @@ export class Sections {
   #dismiss(line: Line, agent: Agent): void {
     line.dismiss(agent);
     this.#pump(line);
+    line.review();
     this.#tidy(line);
   }
 
@@ -150,7 +161,8 @@ export class Sections {
   async #handOut(line: Line, own: OwnLease, agent: Agent): Promise<boolean> {
     const { lease, resource } = own;
     if (lease.renewals.haveServed) return this.#join(line, own, agent);
-    const isSecure = await lease.renewals.secure(agent, { mayLapse: resource.kind.rowDecides });
+    const within = { endSignal: agent.endSignal, until: agent.requestEnds() };
+    const isSecure = await lease.renewals.secure(within, { mayLapse: resource.kind.rowDecides });
     if (isSecure) {
       line.keep(own);
       // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
@@ -231,6 +243,7 @@ export class Sections {
   #advance(line: Line, own: OwnLease): void {
     while (own.resource.kind.sectionsShareLease && this.#beginNext(line, own));
     this.#pump(line);
+    line.review();
     line.changed();
   }
 

@@ -26,6 +26,7 @@ export class Turns {
     const { clock, owner } = this.#session;
     const othersTurn = this.#session.contention?.othersTurnOf(resource.at);
     if (othersTurn === undefined) return;
+    wait.waits(this.whyStandBack(resource));
     const { at, lookAt, until } = othersTurn;
     const contention = this.#session.contended();
     const { endSignal } = wait;
@@ -40,6 +41,15 @@ export class Turns {
     }
     const restMs = until - clock.atLeast();
     if (restMs > 0) await clock.sleep(restMs, endSignal);
+    wait.tries();
+  }
+
+  /** Why a call of this process does not ask for the lock at present, for its error. */
+  whyStandBack({ at }: Resource): string | undefined {
+    const othersTurn = this.#session.contention?.othersTurnOf(at);
+    if (othersTurn === undefined) return undefined;
+    const ms = Math.ceil(othersTurn.until - this.#session.clock.atLeast());
+    return `A caller of another process has waited for it, and this process lets it go first, for up to ${ms} ms more`;
   }
 
   /**

@@ -122,7 +122,9 @@ export function persist<T>(
       const controller = new AbortController();
       const copy = skipWith() ?? scheduler.heard(() => request(controller.signal), lateMs);
       const neededMs = Math.max(firstMs * GROWTH ** (sent - 1), PATIENCE_TIMES * (scheduler.slowMs ?? 0));
-      const longestMs = Math.max(firstMs, Math.min(LONGEST_ATTEMPT_MS, neededMs));
+      const usualMs = Math.max(firstMs, Math.min(LONGEST_ATTEMPT_MS, neededMs));
+      const mayBeLast = clock.atMost() + usualMs > (persistence.unrepeatedFrom?.() ?? Number.POSITIVE_INFINITY);
+      const longestMs = mayBeLast ? Math.max(usualMs, LONGEST_ATTEMPT_MS) : usualMs;
       // Read the remaining time after the request has left: the request itself may decide when it ends.
       const restMs = remainingMs();
       const mostMs = isOfLease ? Math.max(restMs * ATTEMPT_SHARE_OF_REST, scheduler.overdueMs) : longestMs;

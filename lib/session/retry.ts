@@ -54,6 +54,11 @@ export interface Persistence extends ScheduledRequest {
    * instead of never.
    */
   readonly firstTimeoutMs: number;
+  /**
+   * From when on, on `atMost`, the caller ends it at the next failure. The attempt that may be the last has the longest timeout,
+   * so that a distant table can still answer it. Default: never.
+   */
+  readonly unrepeatedFrom?: (() => number) | undefined;
   /** Whether a failure is worth another attempt. Default: transient store errors only. */
   readonly worthRetrying?: ((error: unknown) => boolean) | undefined;
   readonly onFailure?: ((error: unknown) => void) | undefined;

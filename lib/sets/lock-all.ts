@@ -34,8 +34,7 @@ export async function lockAll(
   const first = targets.reduce((least, target) => (leaseMs(target) < leaseMs(least) ? target : least));
   const names = members.map(({ name }) => name);
   const isPatient = waitMs > 0;
-  const bounds = { signal, waitMs: isPatient ? waitMs : Number.POSITIVE_INFINITY, isPatient, asksFor: names.length };
-  const call = new Call<LockSet>(session, names.join(", "), bounds);
+  const call = new Call<LockSet>(session, names.join(", "), { signal, waitMs, isPatient, asksFor: names.length });
   return await runFor(session, call, async (wait) => {
     // Rows are read and renewed side by side, and the call ends them all.
     listenWithoutBound(wait.endSignal);
@@ -46,7 +45,7 @@ export async function lockAll(
       if (claimed.kind !== "granted") {
         if (!isPatient) {
           call.missed("held");
-          throw call.timeout();
+          throw call.refusal();
         }
         await refusers.untilFree(claimed.inTheWay);
         continue;

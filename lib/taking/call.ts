@@ -1,6 +1,6 @@
 import { AsyncResource } from "node:async_hooks";
 import { CHANNELS, type Diagnostics, publish } from "../diagnostics.js";
-import { LockTimeoutError } from "../errors.js";
+import { LockStoreError, LockTimeoutError, lastSeen } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import type { Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
@@ -16,14 +16,12 @@ const numbering = globalThis as { [LAST_CALL]?: number };
 
 export interface CallBounds {
   readonly signal?: AbortSignal | undefined;
-  /** Default Infinity. */
-  readonly waitMs?: number;
+  /** How long it waits for others, default Infinity. With 0 it has the time of one try. */
+  readonly waitMs?: number | undefined;
   /** Whether it waits for the lock, and waits out outages once the table has answered. Default false. */
   readonly isPatient?: boolean;
   /** How many locks the caller asks for; 0, the default, for a call of the library's own, which the channels do not report. */
   readonly asksFor?: number;
-  /** Whether its error is to name the holder: a call that does not wait then asks who has the lock before it gives up. */
-  readonly namesHolder?: boolean;
 }
 
 /** Why a call has ended without an answer. */
@@ -31,9 +29,26 @@ export interface Failure {
   readonly reason: unknown;
 }
 
+/** How far the asking for a call has come. It decides what becomes of a call whose `waitMs` has passed. */
+export interface Progress {
+  /** Whether a try is under way: its answer may be the lock. Otherwise the call waits for others. */
+  readonly isTrying: boolean;
+  /** Why the last attempt has failed, as long as no other has left. */
+  readonly failed: unknown;
+  /** That the table answers nothing: for how long it has not, and why the last attempt failed. Undefined if it answers. */
+  readonly silence: { readonly ms: number; readonly cause: unknown } | undefined;
+  /** Why the call has to wait, where no row says it. */
+  readonly because: string | undefined;
+}
+
+const NOTHING_SENT: Progress = { isTrying: false, failed: undefined, silence: undefined, because: undefined };
+
 /**
  * One call: its caller's signal, its timeout, the table's close, and its events. It is settled once, by an answer or as soon as
  * one of these bounds is reached. What is in flight for it then goes on in the background, and is given back.
+ *
+ * `waitMs` bounds the waiting for others and nothing else. A try that is under way when it passes is brought to its end, and
+ * nothing is sent for the call a second time: its next failure ends the call.
  *
  * Callbacks of timers, signals and closes throw nothing here: a failure in one of them settles the call.
  */
@@ -45,6 +60,12 @@ export class Call<Answer> {
   readonly bounds: CallBounds;
   /** Tells who is in its way. */
   holderNow: (() => LockInfo | undefined) | undefined;
+  /** Tells how far the asking for it has come. */
+  progressNow: (() => Progress | undefined) | undefined;
+  /** Called if a try is under way as `waitMs` passes. From then on {@link review} has to be called when something has come of it. */
+  onOverdue: (() => void) | undefined;
+  /** Called whenever something has come of what was sent for it. */
+  onReview: (() => void) | undefined;
   /** Called with each row of the lock that was seen for it, free or not. */
   onSeen: ((row: Row) => void) | undefined;
   /** How many of its leases were over before they could be handed out. */
@@ -52,6 +73,8 @@ export class Call<Answer> {
   /** The failure of the last request for it that failed; undefined if none has. */
   failure: unknown;
   isSettled = false;
+  /** Whether its `waitMs` has passed, and a try for it is still under way. */
+  isOverdue = false;
   readonly #session: Session;
   /** The asynchronous context of the caller: timers and other callers act for the call, and run in their own. */
   readonly #context = new AsyncResource("DynamutexCall");
@@ -106,6 +129,11 @@ export class Call<Answer> {
     return Math.max(this.#startedAt, scheduler.silentSince) + FIRST_ANSWER_MS;
   }
 
+  /** From when on, on `atMost`, no attempt that has failed is repeated for it. */
+  unrepeatedFrom(): number {
+    return this.#startedAt + (this.bounds.waitMs ?? Number.POSITIVE_INFINITY);
+  }
+
   /** Who is in the way, as last seen. */
   get holder(): LockInfo | undefined {
     return this.holderNow?.();
@@ -123,7 +151,8 @@ export class Call<Answer> {
       this.#resolve = resolve;
       this.#reject = reject;
       this.#unregister = this.#session.waiting((reason) => this.fail(reason, "closed"));
-      if (Number.isFinite(waitMs)) this.#cancelTimer = this.#session.clock.alarm(waitMs, () => this.#timeOut());
+      if (waitMs === 0) this.isOverdue = true;
+      else if (Number.isFinite(waitMs)) this.#cancelTimer = this.#session.clock.alarm(waitMs, () => this.#timeUp());
       this.#stopListening = signal && onAbort(signal, () => this.fail(signal.reason, "aborted"));
       // Publish before anything is awaited. A subscriber may end the call.
       if (asksFor > 0 && CHANNELS["dynamutex:asked"].hasSubscribers)
@@ -153,7 +182,25 @@ export class Call<Answer> {
       this.inContext(() => publish("dynamutex:failed", { ...this.#ended, because, cause: reason }));
   }
 
-  /** @param because why it ends before its time, if it does. */
+  /**
+   * Why it ends without the lock: somebody has it, or goes first. If nobody is known to, the table has not told, which is no reason
+   * to call the lock busy.
+   */
+  refusal(): LockStoreError | LockTimeoutError {
+    const { silence, because } = this.progressNow?.() ?? NOTHING_SENT;
+    const { holder } = this;
+    const lock = `Lock ${JSON.stringify(this.name ?? "")}`;
+    const seen = holder === undefined ? "" : `; before that, it was ${lastSeen(holder)}`;
+    if (silence !== undefined) {
+      const message = `${lock}: no answer from the table for ${Math.round(silence.ms)} ms${seen}`;
+      return new LockStoreError(message, { transient: true, answered: false, cause: silence.cause });
+    }
+    if (holder !== undefined || because !== undefined) return this.timeout(because);
+    const message = `${lock}: the table has told nothing of it within ${Math.round(this.waitedMs)} ms; try again`;
+    return new LockStoreError(message, { transient: true, answered: false, cause: this.failure });
+  }
+
+  /** @param because why it ends before its time, or why it has to wait. */
   timeout(because?: string): LockTimeoutError {
     const inThisProcess = leaseInUse(this.#session, this.holder?.uuid) !== undefined;
     const options = { inThisProcess, because, ...(this.failure !== undefined && { cause: this.failure }) };
@@ -165,6 +212,12 @@ export class Call<Answer> {
     if (this.isSettled) return;
     this.#isMissed = true;
     this.inContext(() => publish("dynamutex:missed", { ...this.#ended, because, holder: this.holder }));
+  }
+
+  /** Something has come of what was sent for it. If its `waitMs` has passed, it may have to end now. */
+  review(): void {
+    this.onReview?.();
+    if (this.isOverdue && !this.isSettled) this.#timeUp();
   }
 
   /** Notes the failure of a request that was sent for it. */
@@ -186,10 +239,18 @@ export class Call<Answer> {
     if (this.isPatient && !this.isSettled) this.#mayExit ??= this.#session.clock.stay?.();
   }
 
-  #timeOut(): void {
+  /** `waitMs` has passed. Ends the call, unless a try is under way for it whose last attempt has not failed. */
+  #timeUp(): void {
     try {
-      this.missed("timeout");
-      this.fail(this.timeout());
+      const { isTrying, failed } = this.progressNow?.() ?? NOTHING_SENT;
+      if (isTrying && failed === undefined) {
+        this.isOverdue = true;
+        this.onOverdue?.();
+        return;
+      }
+      const reason = isTrying ? failed : this.refusal();
+      if (reason instanceof LockTimeoutError) this.missed(this.isPatient ? "timeout" : "held");
+      this.fail(reason);
     } catch (error) {
       this.fail(error);
     }

@@ -108,7 +108,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
   const leaseMs = ttlMs - safetyMarginMs;
   /** Why the last attempt without an answer failed. */
   let failure: unknown;
-  for (;;) {
+  for (let ownInTheWay = 0; ; ) {
     wait.endSignal.throwIfAborted();
     if (!isTimeKnown(session.clock)) {
       const row = await learnTime(session, first.at, wait);
@@ -162,7 +162,9 @@ export async function claimBy<Outcome extends Answer, Granted>(
     if (kind !== "held" || !isOwn || after !== undefined) return { kind, inTheWay };
     // Only earlier claims of this process are in the way, and no section uses them: the next claim names their rows, and takes
     // them over.
-    if (session.clock.atMost() >= until()) throw inOwnWay(first, failure);
+    ownInTheWay += 1;
+    const isLast = wait.call.isOverdue && ownInTheWay === MOST_TRIES;
+    if (isLast || session.clock.atMost() >= until()) throw inOwnWay(first, failure);
     await session.clock.sleep(Math.min(poll.minMs, until() - session.clock.atMost()), wait.endSignal);
   }
 }

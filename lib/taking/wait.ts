@@ -1,3 +1,4 @@
+import { LockStoreError } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import { infoOf, type Row } from "../protocol/row.js";
 import { awaitShared } from "../session/abort-listening.js";
@@ -7,7 +8,7 @@ import { type AttemptLog, LONGEST_ATTEMPT_MS, type Persistence, pauseMs } from "
 import type { Session } from "../session/session.js";
 import type { Sightings } from "../session/sightings.js";
 import { isTimeKnown } from "../time/clock.js";
-import { type Call, FIRST_ANSWER_MS } from "./call.js";
+import { type Call, FIRST_ANSWER_MS, type Progress } from "./call.js";
 import type { Ask } from "./rows.js";
 
 /** What the sender of a request decides about its retries; the wait adds its own bounds. */
@@ -15,6 +16,8 @@ type RequestBounds = Pick<Persistence, "kind" | "firstTimeoutMs" | "until">;
 
 /** How many times it may ask again at once: the second answer is mostly new. */
 const AT_ONCE = 2;
+
+const FIRST_EACH_TIME = "It looked free several times, and another caller was first each time";
 
 /** For whom the table is asked. */
 export interface Asker {
@@ -25,19 +28,27 @@ export interface Asker {
  * What asks the table for a lock, on behalf of a call. In the line of a lock it goes on for another call when the one that it asks
  * for has gone. Each request is sent in the asynchronous context of the call that it is for.
  */
-export class Wait<For extends Asker = Asker> {
+export class Wait<For extends Asker = Asker> implements Progress {
   /** For whom it asks at present: the bounds of its call count. */
   asker: For;
   /** The longest pause between two looks that those who wait with it allow. */
   longestPauseMs: () => number = () => Number.POSITIVE_INFINITY;
   /** Makes what it keeps of the rows that it sees. By default it keeps that alone; the agents of a line keep it together. */
   newSightings: () => Sightings = () => this.#session.sightings.ofCall();
+  /** Called when a try has ended or begins to wait, or an attempt has failed. By default its own call alone looks at that. */
+  onProgress: () => void = () => this.call.review();
+  isTrying = true;
+  because: string | undefined;
   readonly #session: Session;
   readonly #end = new AbortController();
   /** Aborts when no call needs it any more: nothing more is sent. */
   readonly endSignal: AbortSignal = this.#end.signal;
   /** What its requests have tried since the table last answered one of them. */
   #tried: AttemptLog | undefined;
+  /** The failure of its last attempt, until the table answers one; and how many answers the table had given this process by then. */
+  #failure: { readonly cause: unknown; readonly answers: number } | undefined;
+  /** Whether an attempt has left since that failure. */
+  #isRepeating = false;
   #sightings: Sightings | undefined;
   /** The row that was last seen in the way. */
   #row: Row | undefined;
@@ -55,6 +66,32 @@ export class Wait<For extends Asker = Asker> {
 
   get isPatient(): boolean {
     return this.call.isPatient;
+  }
+
+  get failed(): unknown {
+    return this.#isRepeating ? undefined : this.#failure?.cause;
+  }
+
+  /** Another request of this process may have been answered since: then one of this call was lost, and the table is not silent. */
+  get silence(): Progress["silence"] {
+    const { clock, scheduler } = this.#session;
+    if (this.#failure === undefined || this.#failure.answers !== scheduler.answers) return undefined;
+    const { cause } = this.#failure;
+    if (cause instanceof LockStoreError && cause.answered) return undefined;
+    return { ms: clock.atLeast() - (this.#tried?.since ?? clock.atLeast()), cause };
+  }
+
+  /** A try begins: what it sends may bring the lock. */
+  tries(): void {
+    this.isTrying = true;
+    this.because = undefined;
+  }
+
+  /** The try has ended: somebody has the lock, or goes first. @param because why, where no row says it. */
+  waits(because?: string): void {
+    this.isTrying = false;
+    this.because = because;
+    this.onProgress();
   }
 
   get waitedMs(): number {
@@ -97,11 +134,16 @@ export class Wait<For extends Asker = Asker> {
    */
   async again(): Promise<void> {
     this.#times += 1;
-    if (this.#times > AT_ONCE) await this.#sleep(pauseMs(this.#session, this.#times - AT_ONCE));
+    if (this.#times <= AT_ONCE) return;
+    // What looked free each time had been taken by others.
+    if (this.#row !== undefined) this.waits(FIRST_EACH_TIME);
+    await this.#sleep(pauseMs(this.#session, this.#times - AT_ONCE));
+    this.tries();
   }
 
   /** Pauses for a reason of its own, so that {@link again} begins anew. @throws what ended the wait. */
-  async pause(ms: number): Promise<void> {
+  async pause(ms: number, because?: string): Promise<void> {
+    this.waits(because);
     await this.#sleep(ms);
     this.#times = 0;
   }
@@ -124,11 +166,30 @@ export class Wait<For extends Asker = Asker> {
       tried: this.#tried,
       deadline: clock.atMost() + FIRST_ANSWER_MS,
       endSignal: this.endSignal,
-      onFailure: (cause) => this.call.requestFailed(cause),
+      unrepeatedFrom: () => this.call.unrepeatedFrom(),
+      onFailure: (cause) => this.#failed(cause),
     };
-    const answer = await this.call.inContext(() => persist(this.#session, persistence, request, skipWith));
+    const send = (signal: AbortSignal): Promise<T> => {
+      this.#isRepeating = true;
+      return request(signal);
+    };
+    const answer = await this.call.inContext(() => persist(this.#session, persistence, send, skipWith));
     this.#tried = undefined;
+    this.#failure = undefined;
     return answer;
+  }
+
+  #failed(cause: unknown): void {
+    this.#failure = { cause, answers: this.#session.scheduler.answers };
+    this.#isRepeating = false;
+    this.call.requestFailed(cause);
+    this.onProgress();
+  }
+
+  /** Until when one request of its try goes on from now on, with all of its attempts. */
+  requestEnds(): () => number {
+    const end = Math.max(this.#session.clock.atMost(), this.call.unrepeatedFrom()) + LONGEST_ATTEMPT_MS;
+    return () => Math.min(this.until(), end);
   }
 
   /**
@@ -137,7 +198,7 @@ export class Wait<For extends Asker = Asker> {
    */
   answered<T>(shared: Promise<T>): Promise<T | undefined> {
     const { clock } = this.#session;
-    return awaitShared(this.endSignal, answeredWithin(clock, this.until() - clock.atMost(), shared));
+    return awaitShared(this.endSignal, answeredWithin(clock, this.requestEnds()() - clock.atMost(), shared));
   }
 
   /** Asks the table one question. */
@@ -174,6 +235,7 @@ export function askFor<For extends Asker>(
   const wait = new Wait(session, asker);
   const { holderNow } = call;
   call.holderNow = () => wait.seen ?? holderNow?.();
+  call.progressNow = () => wait;
   call.atEnd((failure) => {
     if (failure !== undefined) wait.end(failure.reason);
   });

@@ -63,12 +63,13 @@ export async function watch(
     await polling.pause(wait, untilFree(session, wait, target, row));
     const next = await wait.ask((signal) => session.store.read(at, { consistent: false }, signal));
     sightings.note(at, next);
-    if (next === undefined) return undefined;
+    if (next === undefined) break;
     wait.call.onSeen?.(next);
     // A new holder may release soon.
     if (next.uuid !== row.uuid) polling.set();
     row = next;
   }
+  wait.tries();
   return undefined;
 }
 

@@ -5,6 +5,7 @@ import type { Mutex } from "../../../lib/mutex.js";
 import type { MutexOptions } from "../../../lib/options/mutex.js";
 import { lockAt } from "../../../lib/protocol/addresses.js";
 import type { Take } from "../../../lib/protocol/writes.js";
+import { LONGEST_ATTEMPT_MS } from "../../../lib/session/retry.js";
 import type { LockSet } from "../../../lib/sets/lock-set.js";
 import type { MemoryTable } from "../../../lib/testing/memory-table.js";
 import { hear } from "../../support/diagnostics.js";
@@ -38,6 +39,7 @@ function world(unansweredMs: number) {
   return { time, host, other, table: host.table, settled, claims };
 }
 
+const claimsOf = (host: MemoryHost): number => host.sent.filter(isTake).length;
 const mutexOf = (host: MemoryHost, options: MutexOptions = {}) => host.mutex("name", { ttlMs: TTL_MS, ...options });
 const lockAll = (host: MemoryHost, options: MutexOptions = {}) =>
   host.lockAll(["name", "other"], { ttlMs: TTL_MS, ...options });
@@ -60,7 +62,9 @@ const CALLS: readonly [string, (host: MemoryHost) => Promise<Lock | LockSet | nu
   ["lockAll", (host) => lockAll(host)],
 ];
 
-test.each(CALLS)(
+const DOES_NOT_WAIT = CALLS.filter(([name]) => name.endsWith("waitMs 0"));
+
+test.each(CALLS.filter((call) => !DOES_NOT_WAIT.includes(call)))(
   "trap 36: %s whose replies are lost for nine tenths of a lease gets the lock, and does not wait for its own claim",
   async (_, call) => {
     const { time, table, host, settled } = world(NINE_TENTHS_MS);
@@ -74,6 +78,23 @@ test.each(CALLS)(
     expect(acquired.map(({ takeover }) => takeover)).toEqual(acquired.map(() => undefined));
     await settled(lock?.unlock() ?? Promise.resolve());
     expect(table.row(lockAt("name"))?.uuid).toBeUndefined();
+  },
+);
+
+test.each(DOES_NOT_WAIT)(
+  "trap 36: %s whose reply is lost repeats nothing, says that nothing answered, and leaves no row behind",
+  async (_, call) => {
+    const { time, host, table, claims } = world(NINE_TENTHS_MS);
+    const failure = await time.outcome(call(host));
+    expect(failure).toMatchObject({
+      code: "LOCK_STORE",
+      transient: true,
+      message: expect.stringContaining("No answer"),
+    });
+    expect(time.elapsed).toBe(NINE_TENTHS_MS);
+    expect(claims().length).toBeLessThanOrEqual(1);
+    await time.settle(host.session.close(0));
+    expect(table.rows).toEqual([]);
   },
 );
 
@@ -99,10 +120,29 @@ test.each(CALLS.filter(([name]) => name.includes("try") || name.endsWith("0")))(
   },
 );
 
-test("trap 36: a wait that times out on its own claim names no holder, and has the cause", async () => {
+test("trap 36: a wait for the answer to its own claim is no wait for others", async () => {
   const { time, host } = world(60_000);
   const failure = await time.outcome(mutexOf(host).lock({ waitMs: 2_500 }));
-  expect(failure).toMatchObject({ code: "LOCK_TIMEOUT", holder: undefined, cause: { code: "LOCK_STORE" } });
+  expect(failure).toMatchObject({ code: "LOCK_STORE", message: expect.stringContaining("No answer from the table") });
+});
+
+test("trap 36: a call whose own claim stays in its way says that the lock is not held", async () => {
+  const { time, host } = world(0);
+  host.fate = (message) => (isTake(message) && claimsOf(host) === 1 ? "reply lost" : "answered");
+  const giveUp = new AbortController();
+  const gone = mutexOf(host).lock({ signal: giveUp.signal });
+  await turn();
+  giveUp.abort(new Error("the caller gave up"));
+  await expect(gone).rejects.toThrow("the caller gave up");
+  // Until then, the next call would share that attempt.
+  await time.advance(TTL_MS / 4);
+  const { write } = host.session.store;
+  const row = host.row("name");
+  host.session.store.write = async (it, signal) =>
+    it.kind === "take" ? { kind: "refused", row, retried: false } : await write.call(host.session.store, it, signal);
+  const failure = await time.outcome(mutexOf(host).lock({ waitMs: 10 }));
+  expect(failure).toMatchObject({ code: "LOCK_STORE", transient: true });
+  expect(String(failure)).toContain("is not held: an earlier claim of this process got no answer");
 });
 
 test("trap 36: a try whose host was suspended beside its own claim fails with the cause of that, and names no holder", async () => {
@@ -178,7 +218,7 @@ test("a row of somebody else's is held, whatever became of the call's own claims
 
 test("of a set, the row of somebody else's is named, and not that of the own claim", async () => {
   const { time, host } = world(60_000);
-  const failing = time.outcome(lockAll(host, { waitMs: 0 }));
+  const failing = time.outcome(lockAll(host, { waitMs: 500 }));
   await turn();
   for (const name of ["name", "other"]) expect(host.row(name)?.owner).toBe("one");
   giveAway(host.table);
@@ -248,8 +288,8 @@ test("a try with an abandoned claim of its process in its way ends after 10 s, h
   // The claim is applied and its caller goes; nothing tells this process of it, until the next one is refused.
   one.fate = (message) => (isTake(message) ? "reply lost" : "lost");
   const gone = one.mutex("job", { ...options, waitMs: 100 }).lock();
-  const ended = expect(gone).rejects.toMatchObject({ code: "LOCK_TIMEOUT" });
-  await time.advance(100);
+  const ended = expect(gone).rejects.toMatchObject({ code: "LOCK_STORE" });
+  await time.advance(LONGEST_ATTEMPT_MS);
   await ended;
   one.fate = (message) => (isTake(message) ? "answered" : "lost");
   await time.advance(4_000);

@@ -28,7 +28,7 @@ async function ask(stage: Stage, step: Step, { maxAttempts, nextAfterMs }: Due, 
   if (handOverMs !== undefined) judge.handOver.takesTurns(stage.process, asking.key);
   const wasCalm = stage.calm();
   const called = judge.calls(stage.process, [asking.key]);
-  const inTime = endsInTime(stage, step, 0);
+  const inTime = endsInTime(stage, step);
   const ended: typeof called = (missed) => {
     called(missed);
     inTime();

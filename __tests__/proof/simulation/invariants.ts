@@ -59,6 +59,7 @@ export type Invariant =
   | "a release tells the truth"
   | "a free lock is obtained"
   | "nobody is told held of a free row"
+  | "a busy lock is somebody's"
   | "first come, first served"
   | "nobody enters without a place"
   | "no claim on an old look"
@@ -206,6 +207,8 @@ export class Judge extends Watcher {
   readonly #wanted: WantedJudge;
   /** Processes of which a further call has waited for a lock that told so. */
   readonly #unsure = new WeakSet<Process>();
+  /** When the table last answered a process. */
+  readonly #heardAt = new WeakMap<Process, number>();
   /** Those that told of it before their program had the lock. */
   readonly #wantedFirst = new Set<string>();
   readonly #sets = new Set<Holdings>();
@@ -297,6 +300,11 @@ export class Judge extends Watcher {
   misleads(process: Process, { kind }: Message): void {
     this.misled.add(process);
     if (kind === "query") this.#strangeQueries.set(process, 1 + (this.#strangeQueries.get(process) ?? 0));
+  }
+
+  /** When a process last heard from the table; -Infinity if it never has. */
+  heardAt(process: Process): number {
+    return this.#heardAt.get(process) ?? Number.NEGATIVE_INFINITY;
   }
 
   /** A call for locks begins; the answer is called when it has ended. */
@@ -411,6 +419,7 @@ export class Judge extends Watcher {
   /** A reply has come to whoever waits for it. */
   heard(sender: Sender, message: Message, answer: Answer): void {
     const { process } = sender;
+    this.#heardAt.set(process, this.now);
     for (const queue of this.#allQueues) queue.heard(sender, message, answer);
     this.handOver.heard(process, message, answer);
     this.phantoms.heard(process, message, answer);

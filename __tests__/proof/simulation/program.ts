@@ -68,6 +68,8 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
   // A flight looks for a result before it stands in line, and may lead it for others of its process.
   const isInLine = waits && step.kind !== "flight";
   const askedAt = stage.now();
+  const isPlain = waits && step.kind !== "flight" && asking.kind === "mutex" && !stage.isFair(asking);
+  const free = isPlain ? stage.judge.freeRows.begins(stage.process, asking.key) : undefined;
   stage.judge.freeRows.asks(stage.process, asking.key);
   const asked = {
     asking: { ...asking, weight },
@@ -78,18 +80,20 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
   const data = step.withData ? { job: step.holdMs } : undefined;
   const options: PermitOptions = { signal, waitMs: step.waitMs, holdAtLeastMs: step.holdAtLeastMs, data, ...several };
   const called = stage.judge.calls(stage.process, [asking.key]);
-  const waiting = {
+  const standing = {
     askedAt,
     isOver: () => signal.aborted || stage.now() >= askedAt + step.waitMs,
   };
   const left =
-    isInLine && step.waitMs > 0 ? stage.judge.line.begins(stage.process, asking.key, waiting) : () => undefined;
+    isInLine && step.waitMs > 0 ? stage.judge.line.begins(stage.process, asking.key, standing) : () => undefined;
   const inTime = waits ? endsInTime(stage, step, step.waitMs, signal) : triesInTime(stage, step);
   const ended: typeof called = (missed) => {
     settled();
     left();
     called(missed);
     inTime();
+    if (missed?.isTimeout) stage.judge.blame("nobody is told held of a free row", free?.held());
+    free?.ended();
   };
   let lock: SimLock | null;
   try {
@@ -119,8 +123,7 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
 }
 
 /** To take a lock away by force is no call for it. */
-const triesInTime = (stage: Stage, step: Step) =>
-  step.kind === "force" ? () => undefined : endsInTime(stage, step, 0);
+const triesInTime = (stage: Stage, step: Step) => (step.kind === "force" ? () => undefined : endsInTime(stage, step));
 
 /** What a section was asked for with, and what is to be called when the question is settled. */
 interface Running {

@@ -288,13 +288,29 @@ const TRIED_FOR_MS = 10_000;
 /** What timers and a cancelled attempt may add to that. */
 const GRACE_MS = 100;
 
+/** The longest that an attempt waits for its answer, and a request of a call whose `waitMs` has passed for its slot. */
+const ATTEMPT_MS = 3_000;
+
+/** The longest pause of a call that asks again although nothing has failed. */
+const PAUSE_MS = 1_500;
+
+/** The requests of one try, and what they may take in all: a look of several pages, a ticket, a place, a look, a claim, a renewal. */
+const TRY_MS = 10 * ATTEMPT_MS;
+
 /**
- * Watches how long a call takes until it has its lock, or has ended without.
- * @param waitMs how long it waits: 0 is a try.
+ * Watches how long a call takes until it has its lock, or has ended without. One that waits brings the try that is under way after
+ * `waitMs` to its end: that needs one request after the other, and the first that is not answered in time ends it.
+ * @param waitMs how long it waits; undefined for a try, which has no such option.
  * @returns what is to be called at its end.
  */
-export function endsInTime(stage: Stage, { kind }: Step, waitMs: number, signal?: AbortSignal): () => void {
-  const ends = [within(stage, waitMs || TRIED_FOR_MS, `${kind} that waits for ${waitMs} ms`)];
+export function endsInTime(stage: Stage, { kind }: Step, waitMs?: number, signal?: AbortSignal): () => void {
+  const ends =
+    waitMs === undefined
+      ? [within(stage, TRIED_FOR_MS, `${kind} that does not wait`)]
+      : [
+          within(stage, waitMs, `${kind} that waits for ${waitMs} ms`, 2 * ATTEMPT_MS + PAUSE_MS),
+          within(stage, waitMs + TRY_MS, `${kind} that waits for ${waitMs} ms`),
+        ];
   const aborted = (): void => void ends.push(within(stage, 0, `${kind} that was aborted`));
   signal?.addEventListener("abort", aborted);
   return () => {
@@ -306,16 +322,25 @@ export function endsInTime(stage: Stage, { kind }: Step, waitMs: number, signal?
 /**
  * Watches how long something takes. Two timers, one after the other: after a suspension the first rings at once, and what else
  * was due with it.
+ * @param silentMs it may go on for so long after its process last heard from the table. Default: not at all.
  * @returns what is to be called at its end.
  */
-function within({ process, judge }: Stage, ms: number, what: string): (isExcused?: boolean) => void {
+function within({ process, judge, now }: Stage, ms: number, what: string, silentMs = 0): (isExcused?: boolean) => void {
   if (ms === Number.POSITIVE_INFINITY) return () => undefined;
   let isLate = false;
-  let cancel = process.timersOfClock.alarm(ms + GRACE_MS / 2, () => {
-    cancel = process.timersOfClock.alarm(GRACE_MS / 2, () => {
-      isLate = true;
+  let cancel: () => void;
+  const endsAt = now() + ms;
+  const check = (): void => {
+    const leftMs = Math.max(endsAt, judge.heardAt(process)) + silentMs - now();
+    if (silentMs > 0 && leftMs > 0) watch(leftMs);
+    else isLate = true;
+  };
+  const watch = (inMs: number): void => {
+    cancel = process.timersOfClock.alarm(inMs + GRACE_MS / 2, () => {
+      cancel = process.timersOfClock.alarm(GRACE_MS / 2, check);
     });
-  });
+  };
+  watch(ms + silentMs);
   return (isExcused = false) => {
     cancel();
     judge.blame("a call ends in time", isLate && !isExcused ? `${what} took more than ${ms + GRACE_MS} ms` : undefined);
@@ -325,6 +350,8 @@ function within({ process, judge }: Stage, ms: number, what: string): (isExcused
 /** A call for a lock has failed. */
 export function checkFailure(stage: Stage, step: Step, failure: Failure): void {
   const { error } = failure;
+  if (error instanceof LockTimeoutError && error.holder === undefined && !/first/.test(error.message))
+    throw new Violation("a busy lock is somebody's", `${step.kind} threw ${show(error)}`);
   if (error instanceof LockTimeoutError && step.waitMs !== Number.POSITIVE_INFINITY) {
     stage.coverage.count("waits that timed out");
   } else if (error instanceof LockTimeoutError && asksForMoreThanOthersKnow(stage, step, error)) {

@@ -65,8 +65,37 @@ export const PROMISE_DEFECTS: Defects = {
   },
   "waitMs does not end a wait": {
     takesOut: ["locks#locks: End a wait"],
-    "taking/call.ts": { "if (Number.isFinite(waitMs))": "if (Number.isNaN(waitMs))" },
+    "taking/call.ts": { "else if (Number.isFinite(waitMs))": "else if (Number.isNaN(waitMs))" },
     test: "behaviour/lockable",
+  },
+  "a wait that ends before the table has answered says that the lock is busy": {
+    takesOut: ["protocol#waiting 4", "trap 54", "guarantees#networks-and-crashes: A free lock"],
+    "taking/call.ts": {
+      "if (isTrying && failed === undefined) {": "if (isTrying && failed === undefined && Boolean(0)) {",
+      "const reason = isTrying ? failed : this.refusal();": "const reason = this.timeout();",
+    },
+    test: "behaviour/taking/wait-bounds",
+  },
+  "an outage is a busy lock": {
+    takesOut: ["protocol#waiting 5", "trap 54"],
+    "taking/call.ts": {
+      "const { silence, because } =": "const { because } =",
+      "if (silence !== undefined) {": "const silence = { ms: 0, cause: undefined }; if (Boolean(0)) {",
+    },
+    test: "behaviour/taking/wait-bounds",
+  },
+  "a try is repeated after waitMs": {
+    takesOut: ["protocol#waiting 4"],
+    "taking/wait.ts": { "this.call.requestFailed(cause); this.onProgress();": "this.call.requestFailed(cause);" },
+    test: "behaviour/taking/wait-bounds",
+  },
+  "a call behind another one of its process says that the lock is busy before that one knows": {
+    takesOut: ["protocol#waiting 4"],
+    "queues/line.ts": {
+      "agent ?? (this.leases.size < this.capacity ? shared : undefined)":
+        "agent ?? (this.leases.size < 0 ? shared : undefined)",
+    },
+    test: "behaviour/taking/wait-bounds",
   },
   "a signal does not end a wait": {
     takesOut: ["locks#locks: End a wait"],
@@ -275,9 +304,9 @@ export const PROMISE_DEFECTS: Defects = {
   },
 
   // How long a call may wait for others of its process: docs/protocol.md.
-  "a try waits for the claim ahead of it without a bound": {
-    takesOut: ["protocol#waiting 3"],
-    "queues/sections.ts": { "await agent.answered(line.answered())": "await line.answered()" },
+  "a call that does not wait is not told that the claim ahead of it failed": {
+    takesOut: ["protocol#waiting 4"],
+    "queues/sections.ts": { "line.addOverdue(call); await": "await" },
     test: "behaviour/taking/waiting",
   },
   "a try waits for a renewal of its process without a bound": {
