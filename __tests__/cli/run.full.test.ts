@@ -218,7 +218,7 @@ describe("a lock that is not to be had", () => {
     expect(quiet).toMatchObject({ code: 0, stdout: "", stderr: "" });
   });
 
-  test("a table that does not answer: 125 and the reason, never the code for a busy lock", async () => {
+  test("trap 54: a table that does not answer: 125 and the reason, never the code for a busy lock", async () => {
     scene.proxy.partition(undefined, "hang");
     const { code, stdout, stderr } = await run("--wait", "100ms", "--busy-code", "0", scene.name, "--", "echo", "ran");
     expect({ code, stdout }).toEqual({ code: 125, stdout: "" });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { LockStoreError } from "../../lib/errors.js";
-import { NotSent, type ScheduledRequest } from "../../lib/session/backlog.js";
+import { NotSent, type ScheduledRequest, TooLate } from "../../lib/session/backlog.js";
 import { persist, type Requests, Scheduler, sendOnce } from "../../lib/session/requests.js";
 import { turn } from "../support/eventually.js";
 import { ManualTime } from "../support/manual-time.js";
@@ -358,6 +358,22 @@ describe("the end of the wait for a slot", () => {
     expect(settled[1]).toContain("Not sent within 150 ms: 48 requests of this process were under way");
     expect(left).toEqual([]);
     expect(time.timers).toBe(0);
+  });
+
+  test("comes at once for a request that is sure to get its slot too late, and not for one that may still get it", async () => {
+    const { time, ask, askMany, fill, answersTake } = scene();
+    await answersTake(800);
+    fill();
+    askMany("next", 2 * WIDTH);
+    const failed: unknown[] = [];
+    // Each slot serves one request in 800 ms at the best, so two rounds leave before it.
+    const asked = (ms: number) =>
+      ask("last", { slotUntil: () => time.elapsed + ms, deadline: 2_000_000 }).catch((error) => failed.push(error));
+    void asked(1_600);
+    void asked(1_599);
+    await turn();
+    expect(failed).toEqual([expect.any(TooLate)]);
+    expect(String(failed[0])).toContain("Not sent: 97 requests of this process wait to be sent first");
   });
 
   test("leaves no timer behind where the request leaves in time", async () => {

@@ -10,6 +10,8 @@ export interface ScheduledRequest {
   readonly kind: RequestKind;
   /** When the wait for a slot ends. Looked at when the request is queued, and again when that moment comes. */
   readonly until: () => number;
+  /** The same for the wait alone. A request that is sure to get its slot later fails at once, with a {@link TooLate}. */
+  readonly slotUntil?: (() => number) | undefined;
   /** Until when an answer is of use: the earliest goes first. Default: `until`, as it is when the request is queued. */
   readonly deadline?: number | undefined;
   /** Ends the wait for a slot. A request that has left is not touched. */
@@ -27,18 +29,23 @@ type Waiting = { readonly kind: RequestKind; readonly deadline: number; readonly
 export class Backlog {
   readonly #clock: Clock;
   readonly #underWay: () => number;
+  readonly #soonestMs: (ahead: number) => number;
   /** In the order in which they leave. A property, so that a look at it costs no call. */
   readonly waiting: Waiting[] = [];
 
-  /** @param underWay how many requests have left and are not answered, for the message of one that gets no slot. */
-  constructor(clock: Clock, underWay: () => number) {
+  /**
+   * @param underWay how many requests have left and are not answered, for the message of one that gets no slot.
+   * @param soonestMs in how many ms a request leaves at the soonest that so many others leave before.
+   */
+  constructor(clock: Clock, underWay: () => number, soonestMs: (ahead: number) => number) {
     this.#clock = clock;
     this.#underWay = underWay;
+    this.#soonestMs = soonestMs;
   }
 
   /** Calls `send` when it is the request's turn. */
   add<T>(request: ScheduledRequest, send: () => Promise<T>): Promise<T> {
-    const { kind, until, deadline = until(), endSignal } = request;
+    const { kind, until, slotUntil, deadline = until(), endSignal } = request;
     const queuedAt = this.#clock.atLeast();
     return new Promise<T>((resolve, reject) => {
       let cancelCheck: (() => void) | undefined;
@@ -48,16 +55,19 @@ export class Backlog {
         stopListening?.();
         answer();
       };
+      const leftMs = (): number => Math.min(until(), slotUntil?.() ?? Number.POSITIVE_INFINITY) - this.#clock.atMost();
       const check = (): void => {
-        const leftMs = until() - this.#clock.atMost();
+        const ms = leftMs();
         const why = `${this.#underWay()} requests of this process were under way, and others went first`;
-        if (leftMs <= 0) end(() => reject(notSent(this.#clock.atLeast() - queuedAt, why)));
-        else if (leftMs < Number.POSITIVE_INFINITY) cancelCheck = this.#clock.alarm(leftMs, check);
+        if (ms <= 0) end(() => reject(notSent(this.#clock.atLeast() - queuedAt, why)));
+        else if (ms < Number.POSITIVE_INFINITY) cancelCheck = this.#clock.alarm(ms, check);
       };
       const stopListening = endSignal && onAbort(endSignal, () => end(() => reject(endSignal.reason)));
       const waiting: Waiting = { kind, deadline, send: () => end(() => resolve(send())) };
-      this.waiting.splice(this.#placeOf(waiting), 0, waiting);
-      check();
+      const ahead = this.#placeOf(waiting);
+      this.waiting.splice(ahead, 0, waiting);
+      if (slotUntil !== undefined && this.#soonestMs(ahead) > leftMs()) end(() => reject(new TooLate(ahead, leftMs())));
+      else check();
     });
   }
 
@@ -83,6 +93,15 @@ function isBefore(one: Waiting, other: Waiting): boolean {
 
 /** The request was never sent: no slot was free, or too little time was left. */
 export class NotSent extends LockStoreError {}
+
+/** It is sure that no slot would have been free in time. */
+export class TooLate extends NotSent {
+  /** @param ahead how many requests leave before it. @param ms within how long it needed a slot. */
+  constructor(ahead: number, ms: number) {
+    const message = `Not sent: ${ahead} requests of this process wait to be sent first, which takes more than ${Math.round(ms)} ms`;
+    super(message, { transient: true, answered: false });
+  }
+}
 
 /** The error of a request that has waited for `waitedMs` and was not sent. */
 export function notSent(waitedMs: number, why = "too little time was left for an answer"): NotSent {

@@ -2,7 +2,7 @@ import { AsyncResource } from "node:async_hooks";
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
 import { Backlog, notSent, type RequestKind, type ScheduledRequest } from "./backlog.js";
-import { LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry } from "./retry.js";
+import { endAfter, LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry } from "./retry.js";
 
 /** How many requests are in flight at once while the table does not throttle, renewals included. */
 const MOST_WIDTH = 48;
@@ -144,14 +144,15 @@ export function persist<T>(
   );
 }
 
-/** A request that is never retried. It may wait for a slot for as long as it takes, unless it has an `until`. */
+/** A request that is never retried. It waits for a slot for its timeout, and no longer than its `until`, if it has one. */
 export type SentOnce = Pick<Persistence, "kind" | "firstTimeoutMs" | "endSignal"> & Partial<Pick<Persistence, "until">>;
 
 /** Sends a request when its turn comes, and never retries it: for requests that may fail. */
 export function sendOnce<T>(session: Requests, asked: SentOnce, request: Request<T>): Promise<T> {
   const deadline = session.clock.atMost() + asked.firstTimeoutMs;
+  const slotUntil = endAfter(session.clock, asked.firstTimeoutMs);
   const until = asked.until ?? (() => Number.POSITIVE_INFINITY);
-  return persist(session, { ...asked, deadline, until, worthRetrying: () => false }, request);
+  return persist(session, { ...asked, deadline, slotUntil, until, worthRetrying: () => false }, request);
 }
 
 /** Waits for an answer, with a timeout of our own: if a client ignores the signal, its request runs on, and its outcome is unknown. */
@@ -199,7 +200,10 @@ export class Scheduler {
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#backlog = new Backlog(clock, () => this.#underWay.renewals + this.#underWay.others);
+    const underWay = (): number => this.#underWay.renewals + this.#underWay.others;
+    // Each slot serves no more than one request in the shortest time that an answer takes.
+    const soonestMs = (ahead: number): number => Math.floor(ahead / MOST_WIDTH) * (this.quickMs ?? 0);
+    this.#backlog = new Backlog(clock, underWay, soonestMs);
   }
 
   /** After how many ms an answer is overdue: nothing should wait for it any longer, although it may still come. */

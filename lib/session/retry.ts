@@ -1,7 +1,7 @@
 import pRetry from "p-retry";
 import { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
-import { NotSent, type ScheduledRequest } from "./backlog.js";
+import { NotSent, type ScheduledRequest, TooLate } from "./backlog.js";
 
 /** The pauses between requests of one call double from the first to the longest. */
 const FIRST_PAUSE_MS = 25;
@@ -119,7 +119,7 @@ export function retry<T>(
         tried.failure = error;
         onFailure?.(error);
       }
-      if (!worthRetrying(tried.failure)) throw tried.failure;
+      if (error instanceof TooLate || !worthRetrying(tried.failure)) throw tried.failure;
       const leftMs = until() - clock.atMost();
       if (leftMs > 0) {
         const ms = pauseMs(session, attemptNumber, leftMs * restShare);

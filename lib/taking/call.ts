@@ -4,6 +4,7 @@ import { LockStoreError, LockTimeoutError, lastSeen } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import type { Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
+import { TooLate } from "../session/backlog.js";
 import type { Session } from "../session/session.js";
 import { leaseInUse, watchForStuck } from "./stuck.js";
 
@@ -223,6 +224,8 @@ export class Call<Answer> {
   /** Notes the failure of a request that was sent for it. */
   requestFailed(cause: unknown): void {
     this.failure = cause;
+    // To ask again would be as late, or later.
+    if (cause instanceof TooLate) this.fail(cause);
     const { name } = this;
     if (name !== undefined) this.inContext(() => publish("dynamutex:wait-failed", { name, cause }));
   }

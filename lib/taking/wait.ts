@@ -161,10 +161,14 @@ export class Wait<For extends Asker = Asker> implements Progress {
   async persist<T>(bounds: RequestBounds, request: Request<T>, skipWith?: () => Promise<T> | undefined): Promise<T> {
     const { clock } = this.#session;
     this.#tried ??= { since: clock.atLeast(), sent: 0 };
+    const sentAt = clock.atMost();
+    // Its requests wait for others of this process no longer than one attempt beyond `waitMs`.
+    const slotUntil = (): number => Math.max(sentAt, this.call.unrepeatedFrom()) + LONGEST_ATTEMPT_MS;
     const persistence: Persistence = {
       ...bounds,
       tried: this.#tried,
-      deadline: clock.atMost() + FIRST_ANSWER_MS,
+      deadline: Math.min(sentAt + FIRST_ANSWER_MS, slotUntil()),
+      slotUntil,
       endSignal: this.endSignal,
       unrepeatedFrom: () => this.call.unrepeatedFrom(),
       onFailure: (cause) => this.#failed(cause),

@@ -53,7 +53,7 @@ function takeAll(time: ManualTime, { table }: MemoryHost): void {
 describe("a free lock is never called busy", () => {
   const cases = CALLS.flatMap(([name, call]) => WAITS.map((waitMs) => [name, waitMs, call] as const));
 
-  test.each(cases)("%s that waits for %d ms gets it, however far the table is", async (_, waitMs, call) => {
+  test.each(cases)("trap 54: %s that waits for %d ms gets it, however far the table is", async (_, waitMs, call) => {
     const { time, one } = hosts();
     distant(time, one);
     expect(await time.outcome(call(one, waitMs))).not.toBeInstanceOf(Error);
@@ -91,7 +91,7 @@ describe("a free lock is never called busy", () => {
 describe("a table that is silent is no lock that is busy", () => {
   const cases = CALLS.flatMap(([name, call]) => [...WAITS, 5_000].map((waitMs) => [name, waitMs, call] as const));
 
-  test.each(cases)("%s that waits for %d ms ends after one timeout", async (_, waitMs, call) => {
+  test.each(cases)("trap 54: %s that waits for %d ms ends after one timeout", async (_, waitMs, call) => {
     const { time, one } = hosts();
     one.fate = () => "lost";
     const left = departures(time, one);

@@ -346,15 +346,18 @@ describe("a table in trouble", () => {
     await expect(outcome).rejects.toMatchObject({ code: "LOCK_STORE", transient: true });
   });
 
-  test.each([0, 200])("an endpoint that never answers ends a lock with waitMs %d after one timeout", async (waitMs) => {
-    const time = new ManualTime();
-    scene.proxy.partition(undefined, "hang");
-    const outcome = scene.host({ clock: time.clock() }).mutex(scene.name).lock({ waitMs });
-    await timedOut(time, outcome);
-    expect(time.elapsed).toBe(3_000);
-    await expect(outcome).rejects.toMatchObject({ code: "LOCK_STORE", transient: true });
-    expect(scene.proxy.counts()).toEqual({ PutItem: 1 });
-  });
+  test.each([0, 200])(
+    "trap 54: an endpoint that never answers ends a lock with waitMs %d after one timeout",
+    async (waitMs) => {
+      const time = new ManualTime();
+      scene.proxy.partition(undefined, "hang");
+      const outcome = scene.host({ clock: time.clock() }).mutex(scene.name).lock({ waitMs });
+      await timedOut(time, outcome);
+      expect(time.elapsed).toBe(3_000);
+      await expect(outcome).rejects.toMatchObject({ code: "LOCK_STORE", transient: true });
+      expect(scene.proxy.counts()).toEqual({ PutItem: 1 });
+    },
+  );
 
   test("a call with waitMs 0 behind one whose claim is not answered ends after the timeout of that", async () => {
     const { time, one } = hosts();

@@ -1,5 +1,5 @@
 import { expect } from "@jest/globals";
-import type { Lock } from "../../../lib/index.js";
+import type { Lock, LockOptions } from "../../../lib/index.js";
 import { hear } from "../../support/diagnostics.js";
 import { LibraryHost } from "../../support/library-host.js";
 import { ManualTime } from "../../support/manual-time.js";
@@ -32,8 +32,8 @@ export function virtualProcess(service: Service, ttlMs: number) {
     counts[what] += 1;
   };
 
-  function lock(name: string): Promise<Lock> {
-    return host.mutex(name, { ttlMs }).lock();
+  function lock(name: string, options: LockOptions = {}): Promise<Lock> {
+    return host.mutex(name, { ttlMs }).lock(options);
   }
 
   /** Takes so many locks, so many at a time, and keeps them. */
@@ -66,7 +66,7 @@ export function virtualProcess(service: Service, ttlMs: number) {
     for (let second = 0; second < mostS && !until(); second += 1) await time.advance(1_000);
   }
 
-  return { time, counts, store, keep, burst, pass };
+  return { time, counts, store, lock, keep, burst, pass };
 }
 
 /** Of a process that holds 50 locks of 5 s, 3 000 calls at once are served, for so many names, and none of the 50 is lost. */

@@ -209,6 +209,21 @@ export const PROMISE_DEFECTS: Defects = {
     },
     test: "session/scheduler",
   },
+  "a call waits for a slot for as long as it takes": {
+    takesOut: ["protocol#requests-of-one-process: A wait for a slot"],
+    "taking/wait.ts": { "slotUntil, endSignal: this.endSignal,": "endSignal: this.endSignal," },
+    test: "proof/load/load",
+  },
+  "a request that is sure to come too late waits all the same": {
+    takesOut: ["protocol#requests-of-one-process: A wait for a slot"],
+    "session/backlog.ts": { "this.#soonestMs(ahead) > leftMs()": "this.#soonestMs(ahead) < 0" },
+    test: "session/scheduler",
+  },
+  "a table that has just become active is missing": {
+    takesOut: ["protocol#requests-of-one-process: A table that has just"],
+    "dynamodb/transport.ts": { "NEW_FOR_MS = 10_000": "NEW_FOR_MS = 0" },
+    test: "dynamodb/admin/create-table",
+  },
   "a first attempt may take as long as the lease": {
     takesOut: ["protocol#requests-of-one-process: The first attempt"],
     "session/requests.ts": { "Math.max(50, ttlMs / 4)": "Math.max(50, ttlMs)" },
