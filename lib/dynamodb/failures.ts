@@ -15,6 +15,8 @@ export interface Progress {
   readonly hasLeft?: boolean;
   /** Whether the table has been known to answer. */
   readonly isKnown?: boolean;
+  /** Whether this process has just seen the table become active: not all of DynamoDB's servers may know of it yet. */
+  readonly isNew?: boolean;
 }
 
 /** What a request asked for. It goes into the error message. */
@@ -120,7 +122,7 @@ export function storeFailure(error: unknown, context: RequestContext): LockStore
   const own = chain.find((each) => each instanceof LockStoreError);
   if (own !== undefined) return own;
   const failure = failureOf(error);
-  const { action, tableName, hasLeft, isKnown = false } = context;
+  const { action, tableName, hasLeft, isKnown = false, isNew = false } = context;
   const answered = hasLeft !== false && isAnswer(error);
   const isSilence = hasLeft === true && !answered;
   const remedy = remedyFor(failure, context);
@@ -129,7 +131,10 @@ export function storeFailure(error: unknown, context: RequestContext): LockStore
   return new LockStoreError(`${action} ${message}`, {
     cause: error,
     // Until the table has answered once, its address may be wrong, which the caller has to hear soon.
-    transient: (isSilence && isKnown) || (answered ? mayPass(failure) : chain.some(mayPass)),
+    transient:
+      (isSilence && isKnown) ||
+      (isNew && kindOf(failure.name) === "ResourceNotFound") ||
+      (answered ? mayPass(failure) : chain.some(mayPass)),
     answered,
     throttled: hasLeft !== false && isThrottling(failure),
     // A write that lost against one of another Region may have been applied and then undone, or not: nobody says which.

@@ -41,6 +41,9 @@ const COMMANDS = {
   BatchExecuteStatement: BatchExecuteStatementCommand as typeof BatchExecuteStatementCommand,
 };
 
+/** For how long some of DynamoDB's servers may say that a table does not exist which has just become active. */
+const NEW_FOR_MS = 10_000;
+
 /** A request about items: the operation, and its input. */
 export type ItemRequest = {
   readonly [Operation in keyof typeof COMMANDS]: readonly [
@@ -92,6 +95,8 @@ export class Transport {
   readonly #client: DynamoDBClient;
   readonly #layout: TableLayout;
   readonly #clock: Clock;
+  /** When this process saw the table become active, on `atLeast`. */
+  #activeSince = Number.NEGATIVE_INFINITY;
   /** Whether requests reach our middleware. Those of a test's mock never do. */
   #isSeen: boolean;
   /** Successes that prove by themselves that their requests have reached the table. */
@@ -155,6 +160,11 @@ export class Transport {
     if (this.#isSeen) return reply !== undefined && this.#proofs.has(reply);
     const { httpStatusCode, requestId } = reply?.$metadata ?? {};
     return httpStatusCode === undefined || requestId !== undefined;
+  }
+
+  /** This process has seen the table become active. */
+  becameActive(): void {
+    this.#activeSince = this.#clock.atLeast();
   }
 
   /** A caller's client stays open. */
@@ -234,7 +244,8 @@ export class Transport {
     progress?: Progress,
   ): Promise<LockStoreError> {
     const { tableName } = this.#layout;
-    const asked = { action: PERMISSIONS[operation] ?? operation, tableName, ...progress };
+    const isNew = this.#clock.atLeast() - this.#activeSince < NEW_FOR_MS;
+    const asked = { action: PERMISSIONS[operation] ?? operation, tableName, isNew, ...progress };
     const noTransactions = operation === "TransactWriteItems" && (await this.noTransactions(error, signal));
     if (noTransactions) return noTransactions;
     if (isAboutTheKey(error)) {

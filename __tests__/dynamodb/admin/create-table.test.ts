@@ -252,6 +252,33 @@ describe("waiting for a table", () => {
   });
 
   test.each([
+    ["became active while it looked", [NOT_FOUND, inState("ACTIVE")], true],
+    ["was active before", [inState("ACTIVE")], false],
+  ])(
+    "a request for a table that %s may still be told that there is none: that passes, for ten seconds",
+    async (_, seen, passes) => {
+      const { client: fake } = scripted({
+        DescribeTable: seen,
+        DescribeTimeToLive: [ttl("ENABLED", "purge")],
+        GetItem: [NOT_FOUND, NOT_FOUND],
+      });
+      let elapsed = 0;
+      const clock = { ...patientClock(), atLeast: () => elapsed };
+      const transport = new Transport(fake, layout, clock);
+      await createTable(transport, layout, {}, requestsOn(clock));
+      const { signal } = new AbortController();
+      const failure = () =>
+        transport
+          .ask(["GetItem", { TableName: layout.tableName, Key: {} }], signal, { kind: "read" })
+          .catch((error: unknown) => error);
+      elapsed = 9_999;
+      expect(await failure()).toMatchObject({ code: "LOCK_STORE", transient: passes });
+      elapsed = 10_000;
+      expect(await failure()).toMatchObject({ transient: false, message: expect.stringContaining("locks.create()") });
+    },
+  );
+
+  test.each([
     ["describe", "DescribeTimeToLive"],
     ["switch", "UpdateTimeToLive"],
   ])("on an engine that cannot %s a TTL is made, and a warning says that old rows stay", async (_, operation) => {

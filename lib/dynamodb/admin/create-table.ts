@@ -34,7 +34,7 @@ export async function createTable(
   requests: Requests,
 ): Promise<void> {
   const plane = new ControlPlane(transport, { tableName: layout.tableName, requests, signal, timeoutMs });
-  const table = await activeTable(plane, layout, tags);
+  const table = await activeTable(plane, layout, tags, () => transport.becameActive());
   const mismatch = tableAdvice(table, layout);
   if (mismatch !== undefined) throw new LockStoreError(mismatch);
   if (isStrong(table)) return;
@@ -48,8 +48,9 @@ async function activeTable(
   plane: ControlPlane,
   layout: TableLayout,
   tags: CreateOptions["tags"],
+  onActive: () => void,
 ): Promise<TableDescription> {
-  for (let isCreated = false; ; ) {
+  for (let [isCreated, wasActive] = [false, true]; ; wasActive = false) {
     const table = await plane.describeTable().catch((error: unknown) => {
       if (isCausedBy(error, "ResourceNotFoundException")) return undefined;
       throw error;
@@ -59,8 +60,10 @@ async function activeTable(
       if (isCreated) await plane.pause("it does not show yet");
       await create(plane, layout, tags);
       isCreated = true;
-    } else if (status === "ACTIVE" || status === "UPDATING") return table;
-    else if (status === "CREATING" || status === "DELETING") await plane.pause(`it is ${status}`);
+    } else if (status === "ACTIVE" || status === "UPDATING") {
+      if (!wasActive) onActive();
+      return table;
+    } else if (status === "CREATING" || status === "DELETING") await plane.pause(`it is ${status}`);
     else throw new LockStoreError(`Table ${layout.tableName} cannot be used: it is ${status}`);
   }
 }
