@@ -388,7 +388,7 @@ describe("mutexes in place of names", () => {
       { name: "b", settings: settings(1_000) },
     ];
     const taking = lockAll(host.session, members, { waitMs: 9_000 });
-    const refused = expect(taking).rejects.toMatchObject({ code: "LOCK_TIMEOUT" });
+    const refused = expect(taking).rejects.toMatchObject({ code: "LOCK_STORE" });
     await time.advance(9_000);
     await refused;
     // After its lease a copy of a claim would be of no use any more: another claim, with other uuids, is made.
@@ -444,7 +444,7 @@ test("a set that arrives when its caller has gone leaves no row, though its proc
   const late = deferred<void>();
   one.fate = ({ kind }) => (kind === "writeAll" ? late.promise : "answered");
   const gone = one.lockAll(["a", "b", "c"], { ttlMs: 300_000, waitMs: 100 });
-  const ended = expect(gone).rejects.toMatchObject({ code: "LOCK_TIMEOUT" });
+  const ended = expect(gone).rejects.toMatchObject({ code: "LOCK_STORE" });
   await time.advance(3_500);
   await ended;
   late.resolve();
