@@ -350,7 +350,7 @@ function within({ process, judge, now }: Stage, ms: number, what: string, silent
 /** A call for a lock has failed. */
 export function checkFailure(stage: Stage, step: Step, failure: Failure): void {
   const { error } = failure;
-  if (error instanceof LockTimeoutError && error.holder === undefined && !/first/.test(error.message))
+  if (error instanceof LockTimeoutError && error.holder === undefined && !/first|permits-differ/.test(error.message))
     throw new Violation("a busy lock is somebody's", `${step.kind} threw ${show(error)}`);
   if (error instanceof LockTimeoutError && step.waitMs !== Number.POSITIVE_INFINITY) {
     stage.coverage.count("waits that timed out");
