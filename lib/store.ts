@@ -129,12 +129,6 @@ export type TransactOutcome =
  * @internal
  */
 export interface Store {
-  /**
-   * Whether the table has been known to answer. Before that, a success that shows nothing may be somebody else's, who answers in its
-   * place.
-   */
-  readonly isKnown: boolean;
-
   /** Sends nothing. @throws {@link LockConfigError} naming what the table could not store. */
   admit(data: LockData | undefined): void;
 

@@ -39,7 +39,7 @@ const PRINTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   ],
   "docs/several-locks.md": ["70 and 30"],
   "docs/single-flight.md": ["1 1 1 1\n1.08 after 1 run"],
-  "docs/testing.md": ["host-1", "a,b stolen", "ok", "2 26000", "paid 1"],
+  "docs/testing.md": ["host-1", "a,b stolen", "ok", "2 26000", "paid 1", "true"],
   "docs/shared-mutexes.md": ["first, first, second"],
 };
 

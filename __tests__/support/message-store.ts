@@ -1,5 +1,4 @@
-import { grants, RowStore } from "../../lib/dynamodb/row-store.js";
-import { TableSign } from "../../lib/dynamodb/table-sign.js";
+import { RowStore } from "../../lib/dynamodb/row-store.js";
 import { LockStoreError } from "../../lib/errors.js";
 import { tableLayout } from "../../lib/options/table.js";
 import type { Address } from "../../lib/protocol/addresses.js";
@@ -48,16 +47,14 @@ export class MemoryStore extends RowStore implements Store {
   readonly #table: MemoryTable;
   readonly #carry: Carry;
 
-  /** @param sign what `carry` judges replies by. Default: all of them are the table's. */
   constructor(
     table: MemoryTable,
     carry: Carry = async (message, signal) => {
       if (signal.aborted) throw aborted(signal);
       return answerOf(table, message);
     },
-    sign: TableSign = knownSign(),
   ) {
-    super(LAYOUT, sign);
+    super(LAYOUT);
     this.#table = table;
     this.#carry = carry;
   }
@@ -67,9 +64,7 @@ export class MemoryStore extends RowStore implements Store {
   }
 
   protected override async writeOne(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
-    const { outcome } = await this.#ask({ kind: "write", write }, signal);
-    const isProof = outcome.kind !== "applied" || !grants(write) || this.sign.isEnough;
-    return isProof ? outcome : await this.readBack(write, signal);
+    return (await this.#ask({ kind: "write", write }, signal)).outcome;
   }
 
   protected override async renewAll(
@@ -80,8 +75,7 @@ export class MemoryStore extends RowStore implements Store {
   }
 
   async writeAll(takes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome> {
-    const { outcome } = await this.#ask({ kind: "writeAll", takes }, signal);
-    return outcome.kind !== "applied" || this.sign.isEnough ? outcome : await this.readBackAll(takes, signal);
+    return (await this.#ask({ kind: "writeAll", takes }, signal)).outcome;
   }
 
   async read(at: Address, options: { readonly consistent: boolean }, signal: AbortSignal): Promise<Row | undefined> {
@@ -110,13 +104,6 @@ export class MemoryStore extends RowStore implements Store {
   ): Promise<Extract<Answer, { kind: Kind }>> {
     return this.send(message, signal) as Promise<Extract<Answer, { kind: Kind }>>;
   }
-}
-
-/** The sign of a table that has been known to answer. */
-function knownSign(): TableSign {
-  const sign = new TableSign();
-  sign.admits(true);
-  return sign;
 }
 
 /** What a request came to whose sender has given it up. */

@@ -1,7 +1,7 @@
 import type { DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import type { LockStoreError } from "../errors.js";
 import type { Clock } from "../time/clock.js";
-import { type Headers, isSigned } from "./table-sign.js";
+import type { Response } from "./table-sign.js";
 
 /** What is called with the `Date` of a reply. */
 export type Heard = ReturnType<NonNullable<Clock["listen"]>> | undefined;
@@ -13,11 +13,11 @@ export interface RequestContext {
   /** Called as each attempt leaves. The function that it returns is called with the `Date` of the reply. */
   readonly listen: () => Heard;
   /** Judges a reply. @returns an error for one that is not the table's. */
-  readonly judge: (hasSign: boolean, status: number | undefined) => LockStoreError | undefined;
+  readonly judge: (response: Response, host: string) => LockStoreError | undefined;
   /** What {@link listen} has returned for the attempt that left last. */
   heard?: Heard;
-  /** Whether the last reply has the sign of a table; undefined while our middleware has seen none. */
-  isSigned?: boolean;
+  /** Whether the request has come to the middleware of a client of ours, and not to a double of its `send`. */
+  hasCome: boolean;
   /** Whether a reply has told the time. */
   isTold: boolean;
   /** How many attempts have left, as far as the client lets us see them. */
@@ -56,11 +56,19 @@ export function adopt(
   client.middlewareStack.add(
     (next) => (args) => {
       const context = contextOf(args.input);
+      if (context !== undefined) context.hasCome = true;
+      return next(args);
+    },
+    { step: "initialize", name: "dynamutexRequests" },
+  );
+  client.middlewareStack.add(
+    (next) => (args) => {
+      const context = contextOf(args.input);
       if (context === undefined) return exchange(() => next(args));
       const { requestHandler: handler } = client.config;
       const request = args.request as Parameters<typeof handler.handle>[0];
       // Replaces `next`, which would call the same handler without the signal.
-      return attempt(context, () => exchange(() => handler.handle(request, { abortSignal: context.signal })));
+      return attempt(context, request, () => exchange(() => handler.handle(request, { abortSignal: context.signal })));
     },
     NEXT_TO_THE_NETWORK,
   );
@@ -87,7 +95,7 @@ export async function sendThrough(
       // Read the context from the input and not from this command: a client whose `send` drops the options, and which has
       // `cacheMiddleware`, uses the middleware of one command for all commands of its class, including the caller's own.
       const own = contextOf(args.input);
-      return own === undefined ? next(args) : attempt(own, () => next(args));
+      return own === undefined ? next(args) : attempt(own, args.request, () => next(args));
     },
     NEXT_TO_THE_NETWORK,
   );
@@ -104,6 +112,7 @@ function contextOf(input: object): RequestContext | undefined {
  */
 async function attempt<Result extends { readonly response: unknown }>(
   context: RequestContext,
+  request: unknown,
   send: () => Promise<Result>,
 ): Promise<Result> {
   context.signal.throwIfAborted();
@@ -111,36 +120,32 @@ async function attempt<Result extends { readonly response: unknown }>(
   const heard = context.listen();
   if (heard !== undefined) context.heard = heard;
   const result = await send();
-  const { headers = {}, statusCode, body } = (result.response ?? {}) as Response;
-  const hasSign = isSigned(headers);
-  const foreign = context.judge(hasSign, statusCode);
+  const response = (result.response ?? {}) as Response;
+  const foreign = context.judge(response, hostOf(request as Request | undefined));
   if (foreign !== undefined) {
-    discard(body);
+    discard(response.body);
     throw foreign;
   }
-  // A reply without a sign, such as a gateway's error page, has a date that is not the table's.
-  if (headers.date !== undefined && hasSign) {
+  const { date } = response.headers ?? {};
+  if (date !== undefined) {
     context.isTold = true;
-    heard?.(headers.date);
+    heard?.(date);
   }
   return result;
 }
 
-/** A reply as a request handler gives it. Any part may be missing. */
-interface Response {
-  readonly headers?: Headers;
-  readonly statusCode?: number;
-  readonly body?: Body;
+/** What is read of a request that leaves. */
+interface Request {
+  readonly hostname?: string;
+  readonly port?: number;
 }
 
-/** Handlers on Node's `http` give a stream of Node's, and those on `fetch` one of the web's. */
-interface Body {
-  readonly destroy?: () => unknown;
-  readonly cancel?: () => Promise<unknown>;
+function hostOf({ hostname = "Somebody", port }: Request = {}): string {
+  return port === undefined ? hostname : `${hostname}:${port}`;
 }
 
 /** Ends a reply that nobody reads: it would keep its connection. */
-function discard(body: Body | undefined): void {
+function discard(body: Response["body"]): void {
   body?.destroy?.();
   void body?.cancel?.().catch(() => undefined);
 }

@@ -20,7 +20,7 @@ import { actionOf, type Item, itemKey } from "./compile.js";
 import { isConflict, isRefusal, isRefusedItem, refusalsOf } from "./failures.js";
 import { refusalOfGuard } from "./guards.js";
 import { attributesOf, foreign, queryOf, rangePageOf, rowOf, scanOf, scanPageOf } from "./items.js";
-import { eachOf, grants, RowStore } from "./row-store.js";
+import { eachOf, RowStore } from "./row-store.js";
 import { statedBy, statementOf } from "./statements.js";
 import type { ItemRequest, Reply, Transport } from "./transport.js";
 
@@ -29,24 +29,22 @@ export class DynamoDbStore extends RowStore implements Store {
   readonly #transport: Transport;
 
   constructor(layout: TableLayout, transport: Transport) {
-    super(layout, transport.sign);
+    super(layout);
     this.#transport = transport;
   }
 
   async writeAll(writes: readonly Take[], signal: AbortSignal): Promise<WriteAllOutcome> {
     const TransactItems = writes.map((write) => actionOf(this.layout, write));
-    let reply: Reply;
     try {
       const purpose = { kind: "take-all", at: writes[0]?.at } as const;
-      reply = await this.#transport.ask(["TransactWriteItems", { TransactItems }], signal, purpose);
+      await this.#transport.ask(["TransactWriteItems", { TransactItems }], signal, purpose);
+      return { kind: "applied" };
     } catch (error) {
       // An engine may not tell the reasons: then each row is read.
       const reasons = isRefusal(error) ? writes.map(() => REFUSED) : refusalsOf(error);
       if (reasons === undefined) throw error;
       return await this.#allRefused(writes, reasons, signal);
     }
-    if (!this.#transport.believes(reply)) return await this.readBackAll(writes, signal);
-    return { kind: "applied" };
   }
 
   async read(at: Address, options: { readonly consistent: boolean }, signal: AbortSignal): Promise<Row | undefined> {
@@ -94,7 +92,6 @@ export class DynamoDbStore extends RowStore implements Store {
       const retried = (error.$metadata?.attempts ?? 1) > 1;
       return { kind: "refused", row: await this.#refusingOne(write, error.Item, signal), retried };
     }
-    if (grants(write) && !this.#transport.believes(reply)) return await this.readBack(write, signal);
     const before = reply?.Attributes;
     try {
       return { kind: "applied", replaced: this.#shown(write, before), drawn: this.#drawn(write, before) };

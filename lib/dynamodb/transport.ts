@@ -27,7 +27,7 @@ import { isAboutTheKey, isAnswer, isInvalid, isRefusal, type Progress, refusalsO
 import { type Purpose, tell } from "./request-events.js";
 import { tableAdvice } from "./table-indexes.js";
 import { isStrong } from "./table-keys.js";
-import { notTheTables, TableSign } from "./table-sign.js";
+import { notTheTables, type Response, TableSign } from "./table-sign.js";
 
 /** The commands of requests about items. Each states its type, which a declaration file cannot infer. */
 const COMMANDS = {
@@ -90,23 +90,21 @@ export type Reply =
  * own, which listens.
  */
 export class Transport {
-  /** What tells the table's replies from those of others. */
-  readonly sign: TableSign = new TableSign();
   readonly #client: DynamoDBClient;
   readonly #layout: TableLayout;
   readonly #clock: Clock;
   /** When this process saw the table become active, on `atLeast`. */
   #activeSince = Number.NEGATIVE_INFINITY;
-  /** Whether requests reach our middleware. Those of a test's mock never do. */
-  #isSeen: boolean;
-  /** Successes that prove by themselves that their requests have reached the table. */
-  readonly #proofs = new WeakSet<NonNullable<Reply>>();
+  /** What tells the table's replies from those of others. */
+  readonly #sign: TableSign;
+  /** Whether replies reach our middleware. Those of a test's mock never do. */
+  #isSeen = false;
 
   constructor(client: DynamoDBClient, layout: TableLayout, clock: Clock) {
     this.#client = client;
     this.#layout = layout;
     this.#clock = clock;
-    this.#isSeen = isOwn(client);
+    this.#sign = new TableSign(layout.tableName);
   }
 
   /**
@@ -126,10 +124,9 @@ export class Transport {
       if (this.#isPlain(error, context)) throw error;
       throw await this.#failure(error, request, signal, this.#progressOf(context));
     }
-    this.#judgeAgain(context);
-    if (reply !== undefined && context.isSigned) this.#proofs.add(reply);
-    // Only a success of the table's proves that its replies tell no time: then the clock falls back to that of the host.
-    if (!context.isTold && this.believes(reply)) (context.heard ?? context.listen())?.(undefined);
+    if (context.attempts === 0) this.#admit(reply);
+    // A success without a date: the clock falls back to that of the host.
+    if (!context.isTold) (context.heard ?? context.listen())?.(undefined);
     return reply;
   }
 
@@ -143,23 +140,11 @@ export class Transport {
   async sendCommand(command: AnyCommand, action: string, signal: AbortSignal): Promise<unknown> {
     const context = this.#contextFor(signal, undefined);
     try {
-      const reply = await sendThrough(this.#client, command, context);
-      this.#judgeAgain(context);
-      return reply;
+      return await sendThrough(this.#client, command, context);
     } catch (error) {
       if (this.#isPlain(error, context)) throw error;
       throw storeFailure(error, { action, tableName: this.#layout.tableName, ...this.#progressOf(context) });
     }
-  }
-
-  /**
-   * Whether a success can be believed without another look at the table. A client whose requests never reach our middleware is
-   * a test's mock, and is believed, unless its replies show that they came over a network and not from DynamoDB.
-   */
-  believes(reply: Reply): boolean {
-    if (this.#isSeen) return reply !== undefined && this.#proofs.has(reply);
-    const { httpStatusCode, requestId } = reply?.$metadata ?? {};
-    return httpStatusCode === undefined || requestId !== undefined;
   }
 
   /** This process has seen the table become active. */
@@ -208,33 +193,37 @@ export class Transport {
 
   #contextFor(signal: AbortSignal, clock: Clock | undefined): RequestContext {
     const listen = (): Heard => clock?.listen?.();
-    const judge = (hasSign: boolean, status: number | undefined): LockStoreError | undefined => {
+    const judge = (response: Response, host: string): LockStoreError | undefined => {
       this.#isSeen = true;
-      context.isSigned = hasSign;
-      return this.sign.admits(hasSign) ? undefined : notTheTables(this.#layout.tableName, status);
+      return this.#sign.judge(response, host, () => this.#clock.atLeast());
     };
-    const context: RequestContext = { signal, listen, judge, isTold: false, attempts: 0 };
-    return context;
+    return { signal, listen, judge, hasCome: false, isTold: false, attempts: 0 };
   }
 
   /**
-   * Judges a reply once its body has come as well: meanwhile another reply may have shown that those of the table have a sign.
-   * @throws {@link LockStoreError} for one that is not the table's.
+   * Admits a reply that has not come to our middleware: that of a test's mock, unless it shows that it came over a network, and
+   * not from DynamoDB. @throws {@link LockStoreError} for such a reply.
    */
-  #judgeAgain({ isSigned }: RequestContext): void {
-    if (isSigned === false && !this.sign.admits(false)) throw notTheTables(this.#layout.tableName, undefined);
+  #admit(reply: Reply): void {
+    const { httpStatusCode, requestId } = reply?.$metadata ?? {};
+    if (httpStatusCode === undefined || requestId !== undefined) return;
+    throw notTheTables(
+      `The \`client\` of table ${this.#layout.tableName} sends no command that it is given, and a reply of status ${httpStatusCode} has no ` +
+        "request id, which DynamoDB sends with every reply: a mock has to leave `$metadata` out, and a wrapper has to hand commands on",
+      { transient: false },
+    );
   }
 
   /**
    * Whether the SDK's error tells by itself what became of the request: the table has answered with it, or nothing has left. An
    * error of another service, such as one that gives credentials, looks like an answer although nothing has left.
    */
-  #isPlain(error: unknown, { attempts }: RequestContext): boolean {
-    return attempts > 0 ? isAnswer(error) : !this.#isSeen || !isAnswer(error);
+  #isPlain(error: unknown, { attempts, hasCome }: RequestContext): boolean {
+    return attempts > 0 ? isAnswer(error) : !(this.#isSeen || hasCome) || !isAnswer(error);
   }
 
   #progressOf({ attempts }: RequestContext): Progress {
-    return { hasLeft: attempts > 0, isKnown: this.sign.isKnown };
+    return { hasLeft: attempts > 0, isKnown: this.#sign.isKnown };
   }
 
   async #failure(

@@ -1,6 +1,8 @@
 /** Where the AWS SDK finds an endpoint other than AWS's own. */
 const ENDPOINTS = ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL"];
 
+const CLIENTS_ENDPOINT = `the client's endpoint (${ENDPOINTS.join(", ")}, endpoint_url in ~/.aws/config)`;
+
 /** The addresses that were warned of. */
 const warned = new Set<string>();
 
@@ -24,9 +26,14 @@ export function unreachable(error: unknown): string | undefined {
 
 function refused(address: string): string {
   const hasItsPort = new RegExp(`${address.slice(address.lastIndexOf(":"))}(/|$)`);
-  const elsewhere = `the client's endpoint (${ENDPOINTS.join(", ")}, endpoint_url in ~/.aws/config)`;
-  const remedy = correct(ENDPOINTS, (value) => hasItsPort.test(value), elsewhere);
+  const remedy = correct(ENDPOINTS, (value) => hasItsPort.test(value), CLIENTS_ENDPOINT);
   return `nothing listens at ${address}: start what is to answer there, or ${remedy}`;
+}
+
+/** What to do about a host that answers and is not DynamoDB. @param host with its port, if that is not the usual one. */
+export function wrongEndpoint(host: string): string {
+  const remedy = correct(ENDPOINTS, (value) => value.replace(/^\w+:\/\//, "").startsWith(host), CLIENTS_ENDPOINT);
+  return `${remedy}, or what stands before it, such as a proxy, a load balancer or a login page`;
 }
 
 /** An engine on one's own machine speaks HTTP alone. */
@@ -74,7 +81,7 @@ function correct(
 }
 
 /** Warns once of each address. */
-function told(address: string, message: string): string {
+export function told(address: string, message: string): string {
   if (!warned.has(address)) {
     warned.add(address);
     process.emitWarning(`${message}. The request is tried again until its time is over`, "DynamutexWarning");

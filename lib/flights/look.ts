@@ -33,7 +33,7 @@ export async function lookForResult(
   const result = countingResult(row, value);
   const found = result && { ...result, data: value?.data ?? {} };
   const ids = overBy(row, value);
-  return { row, found, ids, isConsistent: isConsistent && session.store.isKnown };
+  return { row, found, ids, isConsistent };
 }
 
 /** Which results a call takes. */

@@ -23,9 +23,6 @@ const LOOK_LASTS_MS = 3_000;
 /** While sections of this process run, callers are gathered for this long before a place is taken for all of them. */
 const GATHER_MS = 50;
 
-/** How many looks are made at most while the table is not known. One whose replies never have the sign is believed then. */
-const MOST_LOOKS = 5;
-
 /** How long a look still tells how far a place is from the front of the queue. */
 const SEEN_LASTS_MS = 1_000;
 
@@ -210,12 +207,7 @@ export class FairQueue {
   async #takeWithoutPlace(line: FairLine, wait: Agent, known?: AdmissionLook): Promise<TryOutcome | undefined> {
     const { asker } = wait;
     const { resource, once } = asker.request;
-    let look = known ?? (await line.look(wait, resource, { isConsistent: true }));
-    // Somebody else may have answered: whoever waits must not be overtaken by a process that does not know the table yet.
-    for (let looks = 1; !look.isConsistent && looks < MOST_LOOKS; looks += 1) {
-      await wait.again();
-      look = await line.look(wait, resource, { isConsistent: true });
-    }
+    const look = known ?? (await line.look(wait, resource, { isConsistent: true }));
     const { gate, admission, sentAt } = look;
     wait.endSignal.throwIfAborted();
     // Another caller is first now: it may have come after the look had left.

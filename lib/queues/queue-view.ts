@@ -64,13 +64,8 @@ export class QueueView {
       // The lock has no row, so it is free, whatever was seen of it before.
       if (gate.length === 0) looker.sightings.note(at, undefined);
       if (isLast) break;
-      if (isEnough(gate, places)) return this.#asSeen({ gate, places, isWhole: false, isConsistent, sentAt });
+      if (isEnough(gate, places)) return { gate, places, isWhole: false, isConsistent, sentAt };
     }
-    return this.#asSeen({ gate, places, isWhole: true, isConsistent, sentAt });
-  }
-
-  /** Before the table is known, somebody else may have answered in its place. */
-  #asSeen(look: QueueLook): QueueLook {
-    return look.isConsistent && !this.#session.store.isKnown ? { ...look, isConsistent: false } : look;
+    return { gate, places, isWhole: true, isConsistent, sentAt };
   }
 }

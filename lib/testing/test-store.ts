@@ -1,7 +1,6 @@
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { storeFailure } from "../dynamodb/failures.js";
 import { RowStore } from "../dynamodb/row-store.js";
-import { TableSign } from "../dynamodb/table-sign.js";
 import { LockStoreError } from "../errors.js";
 import type { TableLayout } from "../options/table.js";
 import type { Address } from "../protocol/addresses.js";
@@ -43,8 +42,7 @@ export class TestStore extends RowStore implements Store {
   readonly #options: TestStoreOptions;
 
   constructor(options: TestStoreOptions) {
-    super(options.layout, new TableSign());
-    this.sign.prove();
+    super(options.layout);
     this.#options = options;
     this.condition = options.condition;
   }

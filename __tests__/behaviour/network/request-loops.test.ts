@@ -1,7 +1,7 @@
 import { ConditionalCheckFailedException, type DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { describe, expect, test } from "@jest/globals";
-import { type Clock, LockStoreError, LockTable, type MutexOptions, systemClock } from "../../../lib/index.js";
+import { type Clock, LockStoreError, LockTable, type MutexOptions } from "../../../lib/index.js";
 import { hear } from "../../support/diagnostics.js";
 import { turn, watch } from "../../support/eventually.js";
 import { rewriteReply } from "../../support/fault-proxy.js";
@@ -181,16 +181,6 @@ describe("trap 31: a proxy that hides headers of all replies", () => {
     await (await other?.tryLock())?.unlock();
     expect(await scene.row()).toBeUndefined();
   });
-});
-
-test("trap 31: a proxy that hides the content type as well may be anybody, and needs a clock that the caller trusts", async () => {
-  const headers = { "content-type": "application/octet-stream", "x-served-by": "gateway" };
-  const hide = rewriteReply((reply) => ({ ...reply, headers }));
-  scene.proxy.on({}, hide, { times: Number.POSITIVE_INFINITY }).done.catch(() => undefined);
-  await expect(scene.host().mutex(scene.name).lock()).rejects.toThrow("pass a `clock`, such as systemClock()");
-  expect(scene.proxy.counts()).toEqual({ GetItem: 1 });
-  await using lock = await scene.host({ clock: systemClock() }).mutex(scene.name).lock();
-  expect(lock.held).toBe(true);
 });
 
 describe("trap 31: answers that take longer than a lease", () => {

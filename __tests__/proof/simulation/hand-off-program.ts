@@ -69,7 +69,7 @@ export async function goOn(stage: Stage, { token, handed, step, asking, fencing 
       if (holding.isOver && !stage.gaveUp(holding.uuid)) judge.holdsUntil(holding, handed.heldUntil);
     } catch (error) {
       if (error instanceof LockLostError) {
-        if (!judge.misled.has(stage.process)) check("a hand-off lasts", judge.handOffs.wrongWith(handed));
+        check("a hand-off lasts", judge.handOffs.wrongWith(handed));
         coverage.count(`tokens of no use: ${error.reason}`);
       } else if (!endsAsDocumented(stage, "resumptions", { error, signal, wasCalm })) {
         throw new Violation("a call ends as documented", `resume threw ${show(error)}`);

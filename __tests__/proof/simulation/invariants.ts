@@ -149,9 +149,6 @@ const RECOGNISED_WITHIN_MS = 500;
 /** The same of several rows at once: they may all have to be read back, and one of the reads may hang until it is given up. */
 const ALL_RECOGNISED_WITHIN_MS = 3_500;
 
-/** How many looks at a fair queue somebody else has to answer, one after the other, before their emptiness is believed. */
-const BELIEVED_STRANGE_QUERIES = 5;
-
 /** A clock that runs fast by what the protocol allows, and a bit. */
 const SLOWEST = 1 - 1e-3;
 
@@ -184,9 +181,6 @@ export class Judge extends Watcher {
   readonly #rows = new Map<string, { readonly at: Address; readonly process: Process }>();
   /** Claims that a refusal showed to their own process. */
   readonly #shown = new Map<string, { readonly process: Process; readonly since: number }>();
-  /** Processes that have heard from somebody else that nothing is there, before the table has answered them. */
-  readonly misled = new WeakSet<Process>();
-  readonly #strangeQueries = new WeakMap<Process, number>();
   /** The claims that were sent with others. */
   readonly #together = new Set<string>();
   /** The requests of each process that wait for a slot: also where it has many, throttling leaves it few. */
@@ -296,12 +290,6 @@ export class Judge extends Watcher {
     return process !== undefined && !process.isGone && !this.ended.has(uuid ?? "");
   }
 
-  /** Somebody else has told a process that nothing is there, before it knew the table. */
-  misleads(process: Process, { kind }: Message): void {
-    this.misled.add(process);
-    if (kind === "query") this.#strangeQueries.set(process, 1 + (this.#strangeQueries.get(process) ?? 0));
-  }
-
   /** When a process last heard from the table; -Infinity if it never has. */
   heardAt(process: Process): number {
     return this.#heardAt.get(process) ?? Number.NEGATIVE_INFINITY;
@@ -325,10 +313,7 @@ export class Judge extends Watcher {
     check("others get their turn", this.#joins.took(holding));
     const { kind } = holding.asking;
     const queue = this.#queues[kind === "mutex" || kind === "permit" ? kind : "sides"];
-    const overtakes = queue.took(holding);
-    // Who does not know the table yet goes by the last of so many looks that somebody else has answered.
-    const mayOvertake = (this.#strangeQueries.get(holding.process) ?? 0) >= BELIEVED_STRANGE_QUERIES;
-    if (!mayOvertake) check("first come, first served", overtakes);
+    check("first come, first served", queue.took(holding));
     check("first come, first served", this.line.took(holding.process, holding.name, holding.askedAt));
     this.holdings.add(holding);
     if (this.#wantedFirst.delete(holding.uuid)) this.toldWanted(holding.uuid);

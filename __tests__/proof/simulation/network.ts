@@ -1,9 +1,8 @@
 import { type Progress, storeFailure } from "../../../lib/dynamodb/failures.js";
-import { notTheTables, TableSign } from "../../../lib/dynamodb/table-sign.js";
+import { TableSign } from "../../../lib/dynamodb/table-sign.js";
 import { LockStoreError } from "../../../lib/errors.js";
 import type { Address } from "../../../lib/protocol/addresses.js";
 import type { Attributes, Row } from "../../../lib/protocol/row.js";
-import { drawnBy } from "../../../lib/protocol/rules.js";
 import type { WriteOutcome } from "../../../lib/store.js";
 import { MemoryTable, type Partition } from "../../../lib/testing/memory-table.js";
 import type { Clock } from "../../../lib/time/clock.js";
@@ -34,8 +33,8 @@ export interface NetworkPlan {
   /** Whether the client sends a request again by itself when its connection breaks, as the SDK does. */
   readonly clientRetries: boolean;
   readonly outages: readonly Outage[];
-  /** Whether the replies of the table have its sign, as those of all known engines. */
-  readonly isSigned: boolean;
+  /** Whether a stranger that hands nothing on says that it passes. */
+  readonly passes: boolean;
   /** The share of replies that are cut off: what the request asked for is done. */
   readonly unreadable: number;
   readonly strangers: readonly Stranger[];
@@ -63,7 +62,7 @@ export interface Outage {
   readonly how: "refuse" | "hang" | "error" | "credentials" | "signature";
 }
 
-/** For a while somebody else answers at the table's address, with success and a date of its own. */
+/** For a while somebody else answers at the table's address, with a status and a date of its own. */
 export interface Stranger {
   readonly atMs: number;
   readonly forMs: number;
@@ -131,8 +130,6 @@ export interface NetworkEvents {
    * @param aheadMs by how much that was ahead of the table's.
    */
   learned(sender: Sender, request: Departure, aheadMs: number): void;
-  /** A sender that the table has not answered yet hears from somebody else that nothing is there. */
-  misled(sender: Sender, message: Message): void;
   /** The same as `heard` of an error that the table answered with: that copy is not under way any more. */
   turnedDown(message: Message): void;
 }
@@ -143,9 +140,7 @@ const CALM_DELAY_MS = 8;
 const CLIENT_ATTEMPTS = 3;
 
 /** What a sender hears. */
-type Reply =
-  | { readonly answer: Answer; readonly isStrange?: boolean }
-  | { readonly error: LockStoreError; readonly again: boolean };
+type Reply = { readonly answer: Answer } | { readonly error: LockStoreError; readonly again: boolean };
 
 /** The network, and the front door of the table behind it. */
 export class Network extends Watcher {
@@ -161,14 +156,11 @@ export class Network extends Watcher {
   readonly #conflicts: number;
   readonly #troubles: Troubles;
   #messages = 0;
-  readonly #isSigned: boolean;
 
-  constructor(scene: Scene, { network, seed, calmAtMs, clock }: Schedule, events: NetworkEvents) {
+  constructor(scene: Scene, { network, seed, calmAtMs }: Schedule, events: NetworkEvents) {
     super(scene);
     this.#events = events;
     this.#plan = network;
-    // Replies without a sign tell no time.
-    this.#isSigned = network.isSigned || clock === "table";
     this.#seed = seed;
     this.#calmAtMs = calmAtMs;
     const random = seededRandom(seed, "regions");
@@ -194,14 +186,14 @@ export class Network extends Watcher {
     const draw = seededRandom(this.#seed, "batches", owner);
     // Few may send no batches, and most of those from some moment on.
     const batchesUntil = draw() < 0.1 ? draw() * this.#calmAtMs : Number.POSITIVE_INFINITY;
-    const [sign, pool] = [new TableSign(), new ConnectionPool()];
+    const [sign, pool] = [new TableSign("memory"), new ConnectionPool()];
     const sender = { owner, process, clock, batchesUntil, farMs, sign, pool };
     const randomOf = seededStreams(this.#seed, "network", owner);
     const carry = (message: Message, signal: AbortSignal): Promise<Answer> => {
       requests += 1;
       return this.#exchange({ sender, message, signal, random: randomOf(requests) });
     };
-    return new MemoryStore(this.scene.table, carry, sign);
+    return new MemoryStore(this.scene.table, carry);
   }
 
   /** One request as its sender sees it: an answer, an error, or the end of its patience. */
@@ -232,10 +224,7 @@ export class Network extends Watcher {
           if (!open) return;
           if ("answer" in reply) {
             close();
-            // Who hears somebody else's "nothing is there" before the table has answered goes by that; nothing was written.
-            const isWrite = message.kind !== "read" && message.kind !== "query";
-            if (!isWrite && reply.isStrange === true) this.#events.misled(sender, message);
-            if (!isWrite || reply.isStrange !== true) this.#hear(sender, message, reply.answer);
+            this.#hear(sender, message, reply.answer);
             resolve(number > 1 ? retried(reply.answer) : reply.answer);
           } else if (reply.again && this.#plan.clientRetries && number < CLIENT_ATTEMPTS) {
             this.count("requests that the client sent again");
@@ -277,7 +266,7 @@ export class Network extends Watcher {
     const back = (ms: number, reply: Reply, shown?: Shown): void => {
       this.scene.scheduler.wakeAt(this.#arrivalAfter(ms, shown === undefined ? 0 : farMs), () =>
         sender.process.deliver(() => {
-          if (shown !== undefined) sender.sign.admits(this.#isSigned);
+          if (shown !== undefined) sender.sign.judge(OF_THE_TABLE, "memory", () => this.now);
           if (shown !== undefined && learn !== undefined) {
             const aheadMs = this.#mayMislead(sender.process) ? shown.aheadMs : 0;
             if (aheadMs === 0) this.#taught.add(sender.process);
@@ -316,7 +305,7 @@ export class Network extends Watcher {
       return;
     }
     if (strange !== undefined && !strange.forwards) {
-      this.#answerInstead(strange, message, sender, thereMs + backMs, hear);
+      this.#answerInstead(strange, sender, thereMs + backMs, hear);
       return;
     }
     const stale = isConsistent(message) || random() * 100 >= plan.stale ? 0 : random() * 1_000;
@@ -365,7 +354,7 @@ export class Network extends Watcher {
     const answered = (reply: Reply): void => {
       if (conflicts) this.count("conflicts of Regions: applied or refused");
       if (isLost) vanish(backMs);
-      else if (strange !== undefined) this.#answerInstead(strange, message, sender, backMs, hear);
+      else if (strange !== undefined) this.#answerInstead(strange, sender, backMs, hear);
       else if (isUnreadable && message.kind !== "renewAll") {
         this.count("replies that cannot be read");
         back(backMs, UNREADABLE, this.#shown(whose));
@@ -378,19 +367,14 @@ export class Network extends Watcher {
   }
 
   /** Somebody else's answer arrives, which the sender's client judges. */
-  #answerInstead(
-    { forwards }: Stranger,
-    message: Message,
-    sender: Client,
-    ms: number,
-    hear: (reply: Reply) => void,
-  ): void {
+  #answerInstead({ forwards }: Stranger, sender: Client, ms: number, hear: (reply: Reply) => void): void {
     this.scene.scheduler.wakeAt(this.#arrivalAfter(ms), () =>
       sender.process.deliver(() => {
-        const isBelieved = sender.sign.admits(false);
-        this.count(`strangers' answers: ${isBelieved ? "before the first of the table" : "refused"}`);
-        if (isBelieved) hear({ answer: successOf(message), isStrange: true });
-        else hear({ error: notTheTables("memory", forwards ? 200 : 403), again: false });
+        this.count(`strangers' answers: ${sender.sign.isKnown ? "later" : "before the first of the table"}`);
+        const statusCode = forwards ? 200 : this.#plan.passes ? 503 : 403;
+        const error = sender.sign.judge({ statusCode }, "memory", () => this.now);
+        if (error === undefined) throw new Error("a reply without the sign was believed");
+        hear({ error, again: false });
       }),
     );
   }
@@ -399,8 +383,6 @@ export class Network extends Watcher {
   #stranger({ owner }: Sender): Stranger | undefined {
     const { strangers } = this.#plan;
     if (strangers.length === 0 || this.now >= this.#calmAtMs) return undefined;
-    // A table without the sign cannot be told from a stranger: docs/guarantees.md does not promise that.
-    if (!this.#isSigned) return undefined;
     const random = seededRandom(this.#seed, "strangers", owner, this.now);
     return strangers.find(
       ({ atMs, forMs, share }) => this.now >= atMs && this.now < atMs + forMs && random() * 100 < share,
@@ -637,7 +619,7 @@ function isConsistent(message: Message): boolean {
 }
 
 /** What may happen to a message at some moment. */
-type Faults = Omit<NetworkPlan, "outages" | "clientRetries" | "strangers" | "isSigned">;
+type Faults = Omit<NetworkPlan, "outages" | "clientRetries" | "strangers" | "passes">;
 
 const parts = new WeakMap<Message, readonly Message[]>();
 
@@ -719,29 +701,8 @@ function failed(error: Error, progress: Progress): Reply {
   return { error: storeFailure(error, { action: "a request", tableName: "memory", ...progress }), again: false };
 }
 
-/** What a server says that answers everything with success, as a client of DynamoDB reads it. */
-function successOf(message: Message): Answer {
-  switch (message.kind) {
-    case "write": {
-      const outcome = { kind: "applied", replaced: undefined, drawn: drawnBy(message.write, undefined) } as const;
-      return { ...message, outcome };
-    }
-    case "writeAll":
-      return { ...message, outcome: { kind: "applied" } };
-    case "renewAll": {
-      const error = new LockStoreError("no batches");
-      return { ...message, outcomes: message.renewals.map(() => error) };
-    }
-    case "transact":
-      return { ...message, outcome: { kind: "committed" } };
-    case "read":
-      return { ...message, row: undefined };
-    case "query":
-      return { ...message, page: { rows: [], bad: [], next: undefined } };
-    default:
-      return message satisfies never;
-  }
-}
+/** What every reply of the table has. */
+const OF_THE_TABLE = { headers: { "content-type": "application/x-amz-json-1.0" } };
 
 function lost(message: string, again: boolean): Reply {
   return { error: new LockStoreError(message, { transient: true, answered: false }), again };

@@ -277,7 +277,7 @@ const strangers = fc.oneof(
   weighted(1, fc.array(stranger, { minLength: 1, maxLength: 2 })),
 );
 
-const isSigned = fc.constantFrom(true, true, false);
+const passes = fc.constantFrom(true, true, false);
 
 /** Further off than any bounds are wide. */
 const wrongBy = fc.oneof(between(60_000, 120_000), fc.constant(HOUR_MS));
@@ -313,7 +313,7 @@ const lossy: fc.Arbitrary<NetworkPlan> = fc.record({
   stale: share(50),
   clientRetries: fc.boolean(),
   outages: fc.array(outage, { maxLength: 2 }),
-  isSigned,
+  passes,
   unreadable: share(5),
   strangers,
   deaths,
@@ -333,7 +333,7 @@ const unruly: fc.Arbitrary<NetworkPlan> = fc.record({
   stale: share(50),
   clientRetries: fc.boolean(),
   outages: fc.constant([]),
-  isSigned,
+  passes,
   unreadable: share(5),
   strangers,
   deaths,

@@ -128,15 +128,11 @@ const KEPT = [
   "24000102/747", // a look of several pages shows the row as it was at its first
   "24004398/210", // a row that was unlocked by force is watched anew
   "610000010/660", // a try behind a call of its process that has sent nothing yet
-  "610000002/913", // a place whose grant has lost its reply, on an engine whose replies have no sign
-  "610000012/133", // a grant that is read back by a read that is throttled
   "660000008/415", // a set of eleven names that gives its rows back two at a time
   "670000027/759", // a reader whose row was unlocked by force while its reply was lost
-  "680000031/442", // a set whose rows are read back on two slots
   "680000033/884", // two permits with a hold, of which one is given up
   "690000001/516", // a look for results that shows who has the row
   "690000021/915", // a mark whose writer hears of it when it has taken the row
-  "775000005/234", // a queue whose looks somebody else has answered, five times, before the table has
   "778000002/665", // a release whose look has waited for a slot
   "995001003/654", // a lease that is extended by a process that was suspended
   "800000039/774", // a token that is no use to a process whose first answer is somebody else's

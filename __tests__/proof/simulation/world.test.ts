@@ -24,7 +24,7 @@ const quiet: Schedule = {
   permits: 1,
   hurry: 1,
   hosts: [host, host],
-  network: { ...CALM, delayMs: 5, clientRetries: false, outages: [], isSigned: true, strangers: [] },
+  network: { ...CALM, delayMs: 5, clientRetries: false, outages: [], passes: true, strangers: [] },
 };
 
 const never = new Promise<never>(() => undefined);

@@ -134,7 +134,6 @@ class World {
       arrived: (arrival) => this.#arrived(arrival),
       heard: (sender, message, answer) => this.#judge.heard(sender, message, answer),
       learned: (sender, request, aheadMs) => this.#judge.time.learned(sender, request, aheadMs),
-      misled: ({ process }, message) => this.#judge.misleads(process, message),
       turnedDown: (message) => this.#judge.phantoms.turnedDown(message),
     });
     this.#surroundings = {

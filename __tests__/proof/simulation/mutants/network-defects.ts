@@ -2,36 +2,34 @@ import type { Defects } from "./defect.js";
 
 /** Defects of who is believed, and of what counts as certain. */
 export const NETWORK_DEFECTS: Defects = {
-  "somebody else's reply is an answer": {
+  "somebody else's reply is an answer until the table has answered": {
     takesOut: ["trap 48", "protocol#requests-of-one-process: A reply without"],
-    "dynamodb/table-sign.ts": { "return !this.#isSigned;": "return true;" },
+    "dynamodb/table-sign.ts": { "if (isSigned(headers)) {": "if (!this.#isKnown || isSigned(headers)) {" },
+    test: "behaviour/network/foreign-replies",
   },
-  "any success proves a grant": {
+  "somebody else's reply is an answer once the table is known": {
     takesOut: ["trap 48", "protocol#requests-of-one-process: A reply without"],
-    "dynamodb/table-sign.ts": {
-      "get isEnough(): boolean { return this.#isSigned;": "get isEnough(): boolean { return true;",
-    },
+    "dynamodb/table-sign.ts": { "if (isSigned(headers)) {": "if (this.#isKnown || isSigned(headers)) {" },
+    test: "behaviour/network/foreign-replies",
+  },
+  "the first reply without the sign is final": {
+    takesOut: ["protocol#requests-of-one-process: An address that never signs"],
+    "dynamodb/table-sign.ts": { "return now - this.#unsigned.first > PATIENCE_MS;": "return true;" },
+    test: "behaviour/network/never-signed",
+  },
+  "an endpoint that never signs is asked for as long as a table that is silent": {
+    takesOut: ["protocol#requests-of-one-process: An address that never signs"],
+    "dynamodb/table-sign.ts": { "return now - this.#unsigned.first > PATIENCE_MS;": "return false;" },
+    test: "behaviour/network/never-signed",
+  },
+  "a mock of the class is taken for the library's own client": {
+    takesOut: ["protocol#requests-of-one-process: A client whose"],
+    "dynamodb/transport.ts": { "#isSeen = false;": "#isSeen = true;" },
+    test: "behaviour/network/never-signed",
   },
   "a reply that cannot be read is final, and certain": {
     takesOut: ["trap 50", "protocol#requests-of-one-process: A failure is certain"],
     "dynamodb/failures.ts": { "const isSilence = hasLeft === true && !answered;": "const isSilence = false;" },
-  },
-  "a reply is judged by its head alone": {
-    takesOut: ["trap 48", "protocol#requests-of-one-process: A reply without"],
-    "dynamodb/transport.ts": { "isSigned === false && !this.sign.admits(false)": "this.#isSeen === undefined" },
-    test: "dynamodb/transport",
-  },
-  "a refused grant that shows its uuid teaches nothing": {
-    takesOut: ["trap 48"],
-    "dynamodb/row-store.ts": {
-      "if (isStillHeldBy(uuid, row)) this.sign.prove();": "if (row === undefined) this.sign.prove();",
-    },
-    test: "dynamodb/row-store",
-  },
-  "what the table says to a read answers the grant before it": {
-    takesOut: ["protocol#requests-of-one-process: A failure is certain"],
-    "dynamodb/row-store.ts": { "throw stillInDoubt(error);": "throw error;" },
-    test: "dynamodb/row-store",
   },
   "what follows a failure without a reply goes out on an old connection": {
     takesOut: ["trap 49", "protocol#requests-of-one-process: An attempt without a reply"],
