@@ -123,14 +123,3 @@ test("the watcher pauses for no longer than the waiter with the shortest poll wo
   line.leave(impatient, { reason: undefined });
   expect(watcher.longestPauseMs()).toBe(settings.poll.maxMs);
 });
-
-test("what one agent has watched is known to the next: it is not watched for a whole lease again", () => {
-  const { line, stand } = lineOf(2);
-  const [first] = [stand(), stand()];
-  const agent = line.newAgent(true);
-  agent.sightings.abandon("u");
-  line.leave(first, undefined);
-  line.dismiss(agent);
-  const { sightings } = line.newAgent(false);
-  expect(sightings).toBe(agent.sightings);
-});

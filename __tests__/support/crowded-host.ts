@@ -6,9 +6,9 @@ import { isTake, MemoryHost } from "./memory-host.js";
 type Remembered = Partial<Pick<Row, "tick" | "due" | "attempt" | "fence" | "uuid">>;
 
 /** A host that asks for many names at once, whose rows remember something; by default, no row is taken. */
-export function crowd(remembered: Remembered, { expires = 0, count = 60, mostRemembered = 5 } = {}) {
+export function crowd(remembered: Remembered, { expires = 0, count = 60 } = {}) {
   const time = new ManualTime();
-  const host = new MemoryHost(time, { mostRemembered });
+  const host = new MemoryHost(time);
   const names = Array.from({ length: count }, (_, number) => `job-${number}`);
   const row = { format: 1, owner: "before", expires, ttlMs: 30_000, acquired: 5, ...remembered };
   for (const name of names) host.table.plant(lockAt(name), row);

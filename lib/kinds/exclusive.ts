@@ -23,7 +23,7 @@ export class ExclusiveSide extends Kind {
   readonly queue: QueueRules = {
     ...WRITER_GATE,
     side: "exclusive",
-    room: (seeing, resource, rows) => (looksFreeIn(seeing, rowTarget(resource), rows) ? 1 : 0),
+    room: (resource, rows) => (looksFreeIn(this.session, rowTarget(resource), rows) ? 1 : 0),
     weight: () => 1,
   };
 
@@ -57,7 +57,7 @@ export class ExclusiveSide extends Kind {
         wait.saw(alive);
         if (!wait.isPatient) return { target, row: alive };
         onTaken?.();
-        await polling.pause(wait, untilFree(this.session, wait, target, alive));
+        await polling.pause(wait, untilFree(this.session, target, alive));
       } else if (found) {
         await wait.again();
       } else {

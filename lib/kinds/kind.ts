@@ -5,7 +5,7 @@ import type { MutexSettings } from "../options/mutex.js";
 import type { Address, QueueKeys } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
-import { type Claimed, claim, looksFree, type RowsInTheWay, type Seeing } from "../taking/claim.js";
+import { type Claimed, claim, looksFree, type RowsInTheWay } from "../taking/claim.js";
 import type { Once } from "../taking/known-time.js";
 import type { RowLease, Target } from "../taking/row-lease.js";
 import type { Wait } from "../taking/wait.js";
@@ -134,7 +134,7 @@ export async function takeRow(
   if (flight !== undefined) {
     // A look has bounds of its own, which may be longer than those of a try.
     const row = await wait.answered(flight.looked());
-    if (row !== undefined && !looksFree(wait, target, row)) {
+    if (row !== undefined && !looksFree(session, target, row)) {
       wait.saw(row);
       return { kind: "held", inTheWay: [{ target, row }] };
     }
@@ -154,8 +154,8 @@ export interface QueueRules {
   lookLimit(resource: Resource): number;
   /** The rows of the gate that count for this caller, of those that a look has shown. */
   gateRows(resource: Resource, rows: readonly Row[]): readonly Row[];
-  /** How many callers may enter, by the rows of the gate, as this call has seen them. */
-  room(seeing: Seeing, resource: Resource, rows: readonly Row[]): number;
+  /** How many callers may enter, by the rows of the gate. */
+  room(resource: Resource, rows: readonly Row[]): number;
   /** How much of that room the callers with this place will need, ahead of a caller of this kind. */
   weight(place: Row): number;
   /** How many of the first places may enter together while nobody has the lock: at least one. */

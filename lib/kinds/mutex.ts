@@ -12,7 +12,7 @@ export class MutexKind extends Kind {
     keys: MUTEX_QUEUE,
     lookLimit: () => LOOK_LIMIT,
     gateRows: (_resource, rows) => rows,
-    room: (seeing, resource, rows) => (looksFreeIn(seeing, rowTarget(resource), rows) ? 1 : 0),
+    room: (resource, rows) => (looksFreeIn(this.session, rowTarget(resource), rows) ? 1 : 0),
     weight: () => 1,
     together: () => 1,
   };

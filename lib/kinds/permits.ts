@@ -2,7 +2,7 @@ import { publish } from "../diagnostics.js";
 import { permitAt, permitOf } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
-import { looksFree, type Seeing } from "../taking/claim.js";
+import { looksFree } from "../taking/claim.js";
 import type { Target } from "../taking/row-lease.js";
 import type { InTheWay } from "../taking/row-take.js";
 import { newest, type Resource } from "./kind.js";
@@ -24,14 +24,14 @@ export function ownRows(session: Session, { name, permits }: Resource, rows: rea
 }
 
 /** The permits that a claim made now would take, in order. */
-export function freePermits(seeing: Seeing, { settings, permits }: Resource, rows: readonly Row[]): number[] {
-  const taken = new Set(heldAmong(seeing, settings, rows).map(({ sort }) => permitOf(sort)));
+export function freePermits(session: Session, { settings, permits }: Resource, rows: readonly Row[]): number[] {
+  const taken = new Set(heldAmong(session, settings, rows).map(({ sort }) => permitOf(sort)));
   return numbersTo(permits).filter((permit) => !taken.has(permit));
 }
 
 /** The held permits, the newest first. */
-export function heldOf(seeing: Seeing, resource: Resource, rows: readonly Row[]): readonly InTheWay[] {
-  const inOrder = heldAmong(seeing, resource.settings, rows).toSorted((one, other) => other.acquired - one.acquired);
+export function heldOf(session: Session, resource: Resource, rows: readonly Row[]): readonly InTheWay[] {
+  const inOrder = heldAmong(session, resource.settings, rows).toSorted((one, other) => other.acquired - one.acquired);
   return inOrder.map((row) => inTheWayAt(resource, row));
 }
 
@@ -42,8 +42,8 @@ export function newestOf(resource: Resource, rows: readonly Row[]): InTheWay | u
 }
 
 /** The rows that a claim made now would not take. */
-function heldAmong(seeing: Seeing, settings: Resource["settings"], rows: readonly Row[]): readonly Row[] {
-  return rows.filter((row) => !looksFree(seeing, { at: row, settings }, row));
+function heldAmong(session: Session, settings: Resource["settings"], rows: readonly Row[]): readonly Row[] {
+  return rows.filter((row) => !looksFree(session, { at: row, settings }, row));
 }
 
 function inTheWayAt(resource: Resource, row: Row): InTheWay {

@@ -42,7 +42,7 @@ export class SemaphoreKind extends Kind {
     keys: SEMAPHORE_QUEUE,
     lookLimit: ({ permits }) => permits + MORE_ROWS,
     gateRows: (resource, rows) => ownRows(this.session, resource, rows),
-    room: (seeing, resource, rows) => freePermits(seeing, resource, rows).length,
+    room: (resource, rows) => freePermits(this.session, resource, rows).length,
     weight: weightOf,
     together: ({ permits }, places) => {
       let needed = 0;
@@ -64,7 +64,7 @@ export class SemaphoreKind extends Kind {
     const { resource } = request;
     if (resource.weight > 1) return await this.#claimSeveral(claimed);
     const send = (permit: number) => this.#take(claimed, permit);
-    const guessed = seen === undefined ? this.#guess(resource, wait) : undefined;
+    const guessed = seen === undefined ? this.#guess(resource) : undefined;
     if (guessed !== undefined) {
       const result = await send(guessed);
       if (result.kind === "granted") return result;
@@ -76,7 +76,7 @@ export class SemaphoreKind extends Kind {
     }
     for (let rows = seen; ; rows = undefined) {
       rows ??= await this.#look(resource, wait, { consistent: true });
-      const free = freePermits(wait, resource, rows).filter((permit) => !this.#isInUse(resource, permit));
+      const free = freePermits(session, resource, rows).filter((permit) => !this.#isInUse(resource, permit));
       // A caller that stands behind others in the queue leaves them the first of the free permits.
       const inOrder = ahead === undefined ? fromAnywhere(free, session.random) : free.slice(ahead);
       let inTheWay = newestOf(resource, rows);
@@ -106,9 +106,9 @@ export class SemaphoreKind extends Kind {
     for (let [tries, rows] = [1, claimed.seen]; ; rows = undefined) {
       rows ??= await this.#look(resource, wait, { consistent: true });
       wait.endSignal.throwIfAborted();
-      const free = freePermits(wait, resource, rows).filter((permit) => !this.#isInUse(resource, permit));
+      const free = freePermits(this.session, resource, rows).filter((permit) => !this.#isInUse(resource, permit));
       const inOrder = ahead === undefined ? fromAnywhere(free, this.session.random) : free.slice(ahead);
-      const inTheWay = heldOf(wait, resource, rows);
+      const inTheWay = heldOf(this.session, resource, rows);
       if (inOrder.length >= weight) {
         const result = await this.#takeAll(claimed, inOrder.slice(0, weight));
         if (result.kind === "granted" || tries === MOST_TRIES) return result;
@@ -135,7 +135,7 @@ export class SemaphoreKind extends Kind {
     const { settings, weight } = resource;
     const [first] = inTheWay;
     const { minMs, maxMs } = settings.poll;
-    if (looksFree(wait, first.target, first.row)) {
+    if (looksFree(session, first.target, first.row)) {
       // Another call of this process is claiming this permit.
       await wait.again();
       return undefined;
@@ -151,12 +151,12 @@ export class SemaphoreKind extends Kind {
     for (let rows: readonly Row[] = refused, hasLooked = false; ; hasLooked = true) {
       const isCrowded = outlastsPause(resource, wait) && rows.some((row) => isMarked(row, session.clock.wall()));
       if (isCrowded) blocked.polling.set(hasLooked ? maxMs : Math.min(maxMs, FIRST_CROWDED_PAUSES * minMs));
-      await blocked.polling.pause(wait, this.#freeIn(resource, rows, wait));
+      await blocked.polling.pause(wait, this.#freeIn(resource, rows));
       rows = await this.#look(resource, wait, { consistent: false });
       wait.endSignal.throwIfAborted();
       const newest = newestOf(resource, rows);
       // Several are only claimed by a consistent look.
-      if (newest === undefined || freePermits(wait, resource, rows).length >= weight) {
+      if (newest === undefined || freePermits(session, resource, rows).length >= weight) {
         wait.tries();
         return weight > 1 ? undefined : rows;
       }
@@ -187,7 +187,7 @@ export class SemaphoreKind extends Kind {
     const { resource, data } = request;
     const targets = permits.toSorted((one, other) => one - other).map((permit) => permitTarget(resource, permit));
     return this.#using(claimed, permits, async () => {
-      const take = () => new SetTake(session, wait, targets, data);
+      const take = () => new SetTake(session, targets, data);
       const result = await claimBy(session, targets[0] as Target, wait, { until }, take);
       if (result.kind !== "granted") return result;
       const row = asOne(result.granted as unknown as readonly [RowLease, ...RowLease[]]);
@@ -213,18 +213,18 @@ export class SemaphoreKind extends Kind {
   }
 
   /** In how many ms the permits that are needed look free, if nothing is written to these rows. */
-  #freeIn({ settings, permits, weight }: Resource, rows: readonly Row[], wait: Wait): number {
-    const each = rows.map((row) => untilFree(this.session, wait, { at: row, settings }, row));
+  #freeIn({ settings, permits, weight }: Resource, rows: readonly Row[]): number {
+    const each = rows.map((row) => untilFree(this.session, { at: row, settings }, row));
     const missing = weight === 1 ? 0 : permits - rows.length;
     return each.toSorted((one, other) => one - other)[weight - 1 - missing] ?? Number.POSITIVE_INFINITY;
   }
 
   /** A permit that is not known to be taken. */
-  #guess(resource: Resource, { sightings }: Wait): number | undefined {
+  #guess(resource: Resource): number | undefined {
     const { name, permits } = resource;
     const mayBeFree = (permit: number): boolean => {
       const { at, settings } = permitTarget(resource, permit);
-      return !this.#isInUse(resource, permit) && sightings.mayBeFree(at, settings.takeover);
+      return !this.#isInUse(resource, permit) && this.session.sightings.mayBeFree(at, settings.takeover);
     };
     const last = this.#guesses.get(name);
     if (last !== undefined && last < permits && mayBeFree(last)) return last;
@@ -246,12 +246,12 @@ export class SemaphoreKind extends Kind {
     const { name, settings, permits } = resource;
     const range = { name, ...PERMITS, limit: permits + MORE_ROWS, consistent, takeover: settings.takeover };
     const rows: Row[] = [];
-    for await (const { page } of pagesOf(session, wait, range)) rows.push(...page.rows);
+    for await (const { page } of pagesOf(session, wait.ask, range)) rows.push(...page.rows);
     const own = ownRows(session, resource, rows);
     const there = new Set(own.map(({ sort }) => permitOf(sort)));
     // A permit without a row is free, whatever was seen of it before.
     for (const permit of numbersTo(permits))
-      if (!there.has(permit)) wait.sightings.note(permitAt(name, permit), undefined);
+      if (!there.has(permit)) session.sightings.note(permitAt(name, permit), undefined);
     return own;
   }
 

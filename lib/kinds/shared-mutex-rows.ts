@@ -59,8 +59,8 @@ async function readWriter(
     const before = knownNow(session, resource.settings.takeover);
     return { known: before, row: await session.store.read(target.at, { consistent }, signal) };
   });
-  wait.sightings.note(target.at, row);
-  if (row === undefined || isDead(wait, row, known)) return { row, writer: undefined };
+  session.sightings.note(target.at, row);
+  if (row === undefined || isDead(session, row, known)) return { row, writer: undefined };
   wait.saw(row);
   return { row, writer: { target, row } };
 }
@@ -78,9 +78,9 @@ export async function lookForReaders(
   const { takeover } = settings;
   const range = { name, ...READERS, limit: READERS_LIMIT, consistent: true, takeover };
   let found = false;
-  for await (const { page } of pagesOf(session, wait, range)) {
+  for await (const { page } of pagesOf(session, wait.ask, range)) {
     found ||= page.rows.length > 0;
-    const alive = page.rows.find((row) => !isDead(wait, row, page));
+    const alive = page.rows.find((row) => !isDead(session, row, page));
     if (alive !== undefined) return { found, alive };
     listenWithoutBound(wait.endSignal);
     await Promise.all(page.rows.map((row) => remove(session, row, settings.ttlMs, wait)));

@@ -30,7 +30,7 @@ export class SharedSide extends Kind {
   readonly queue: QueueRules = {
     ...WRITER_GATE,
     side: "shared",
-    room: (seeing, resource, rows) => (looksFreeIn(seeing, rowTarget(resource), rows) ? Number.POSITIVE_INFINITY : 0),
+    room: (resource, rows) => (looksFreeIn(this.session, rowTarget(resource), rows) ? Number.POSITIVE_INFINITY : 0),
     weight: ({ data }) => (data?.side === "shared" ? 0 : Number.POSITIVE_INFINITY),
   };
 
@@ -51,7 +51,7 @@ export class SharedSide extends Kind {
         return { kind: "granted", granted: joined };
     }
     const { name, at, settings } = resource;
-    if (!wait.sightings.mayBeFree(at, settings.takeover)) {
+    if (!session.sightings.mayBeFree(at, settings.takeover)) {
       const writer = await lookForWriter(session, resource, wait);
       if (writer !== undefined) return { kind: "held", inTheWay: [writer] };
       wait.endSignal.throwIfAborted();

@@ -3,8 +3,8 @@ import { ticketOf } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
 import { Call } from "../taking/call.js";
-import type { Looker } from "../taking/rows.js";
-import { runFor, type Wait } from "../taking/wait.js";
+import type { Ask } from "../taking/rows.js";
+import { runFor } from "../taking/wait.js";
 import { untilFree } from "../taking/watch.js";
 import { fits } from "./fits.js";
 import { type Agent, Line, NOBODY_WAITS, type Standing, type TryOutcome } from "./line.js";
@@ -116,7 +116,7 @@ export class FairLine extends Line {
 
   /** Looks at the queue, for a caller that knows the lock by this resource. */
   async look(
-    looker: Looker,
+    ask: Ask,
     resource: Resource,
     { isConsistent }: { readonly isConsistent: boolean },
   ): Promise<AdmissionLook> {
@@ -126,9 +126,9 @@ export class FairLine extends Line {
     const isEnough = (gate: readonly Row[], places: readonly Row[]): boolean => {
       if (places.some(({ uuid }) => uuid === this.places.first?.uuid)) return true;
       const ahead = this.#needs(places);
-      return ahead > 0 && ahead >= resource.kind.queue.room(looker, resource, gate);
+      return ahead > 0 && ahead >= resource.kind.queue.room(resource, gate);
     };
-    const look = await this.#view.look(looker, resource, isConsistent, isEnough, () => {
+    const look = await this.#view.look(ask, resource, isConsistent, isEnough, () => {
       asked = this.lastNumber;
     });
     // The pace is taken from the last of the places that may enter together: the process of another of them may be suspended,
@@ -173,7 +173,7 @@ export class FairLine extends Line {
    * How long a caller of this process waits before it looks again, if the places ahead of it need that much room. With several
    * permits, it may be next together with them.
    */
-  pause(wait: Wait, { places }: QueueLook, ticket: bigint, ahead: number): number {
+  pause({ places }: QueueLook, ticket: bigint, ahead: number): number {
     const { permits, settings, kind } = this.resource;
     const [{ side }, [first]] = [kind.queue, places];
     const groups = side === undefined ? ticket - (this.#front ?? ticket) : groupsBefore(places, ticket, side);
@@ -183,7 +183,7 @@ export class FairLine extends Line {
     // If the process of the first place has died, its place can be skipped once its lease is over. Each further place looks a
     // little later, so that not all of them look at once.
     const apartMs = APART_MS * Number(ticket - (ticketOf(first.sort) ?? ticket) - 1n);
-    return Math.min(ms, untilFree(this.#session, wait, { ...this.resource, at: first }, first) + apartMs);
+    return Math.min(ms, untilFree(this.#session, { ...this.resource, at: first }, first) + apartMs);
   }
 
   /** Takes a place for all callers that ask before its draw leaves. Later calls join that draw. @throws the store's error. */

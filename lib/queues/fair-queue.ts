@@ -180,9 +180,8 @@ export class FairQueue {
     const { settings } = own.resource;
     const { at, uuid } = own.lease.row;
     const asked = { kind: "read", firstTimeoutMs: firstTimeoutMs(settings.ttlMs), until: () => until } as const;
-    const { sightings } = this.#session;
     const ask: Ask = (request) => sendOnce(this.#session, asked, request);
-    const look = await line.look({ ask, sightings }, own.resource, { isConsistent: true }).catch(() => undefined);
+    const look = await line.look(ask, own.resource, { isConsistent: true }).catch(() => undefined);
     if (look === undefined || !line.leases.has(own)) return;
     const { admission } = look;
     const row = look.gate.find(({ sort }) => sort === at.sort);
@@ -207,7 +206,7 @@ export class FairQueue {
   async #takeWithoutPlace(line: FairLine, wait: Agent, known?: AdmissionLook): Promise<TryOutcome | undefined> {
     const { asker } = wait;
     const { resource, once } = asker.request;
-    const look = known ?? (await line.look(wait, resource, { isConsistent: true }));
+    const look = known ?? (await line.look(wait.ask, resource, { isConsistent: true }));
     const { gate, admission, sentAt } = look;
     wait.endSignal.throwIfAborted();
     // Another caller is first now: it may have come after the look had left.
@@ -221,7 +220,7 @@ export class FairQueue {
       return { kind: (row && endedBy(row, tick, once)) ?? "held" };
     }
     // Only the claim can tell whether a tick is done.
-    if (once === undefined && resource.kind.queue.room(wait, resource, gate) < resource.weight) return { kind: "held" };
+    if (once === undefined && resource.kind.queue.room(resource, gate) < resource.weight) return { kind: "held" };
     const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, wait.until());
     return await this.#claim(line, wait, { until, seen: gate, ahead: 0 });
   }
@@ -238,7 +237,7 @@ export class FairQueue {
     let recent = isRecent ? { ...seen, isConsistent: false } : undefined;
     for (let isConsistent = false; line.places.first === place; ) {
       wait.endSignal.throwIfAborted();
-      const look = recent ?? (await line.look(wait, wait.asker.request.resource, { isConsistent }));
+      const look = recent ?? (await line.look(wait.ask, wait.asker.request.resource, { isConsistent }));
       [recent, isConsistent] = [undefined, false];
       wait.endSignal.throwIfAborted();
       // All who share the place may have gone meanwhile: it admits nobody behind them.
@@ -246,15 +245,15 @@ export class FairQueue {
       const { gate } = look;
       // The agent may ask for another caller by now, which may know of another number of permits.
       const { resource } = wait.asker.request;
-      if (endsAsInsatiable(wait, gate)) continue;
-      const room = resource.kind.queue.room(wait, resource, gate);
+      if (endsAsInsatiable(session, wait, gate)) continue;
+      const room = resource.kind.queue.room(resource, gate);
       const ahead = line.ahead(look, place.ticket);
       // Both may be infinite.
       if (ahead > 0 && ahead + resource.weight - 1 >= room) {
         const row = newest(gate);
         if (row !== undefined) wait.saw(row);
         line.blocked = undefined;
-        await wait.pause(Math.max(1, line.pause(wait, look, place.ticket, ahead)), line.whoIsAhead);
+        await wait.pause(Math.max(1, line.pause(look, place.ticket, ahead)), line.whoIsAhead);
         continue;
       }
       if (look.isConsistent && !look.places.some(({ uuid }) => uuid === place.uuid)) {
@@ -266,7 +265,7 @@ export class FairQueue {
       if (room < resource.weight) {
         const ms = line.pace.next(resource.settings.poll);
         await this.#markWhenBlocked(line, wait, gate);
-        const free = gate.map((row) => untilFree(session, wait, { ...resource, at: row }, row));
+        const free = gate.map((row) => untilFree(session, { ...resource, at: row }, row));
         await wait.pause(Math.max(1, Math.min(ms, ...free)));
         // If the next look is soon, it is consistent: a claim may then follow it directly.
         isConsistent = ms < resource.settings.poll.maxMs / 2;
@@ -310,7 +309,7 @@ export class FairQueue {
       this.drawForUnserved(line);
     };
     try {
-      const result = await tryClaim(wait, () => line.claim(wait, { ...how, onTaken }));
+      const result = await tryClaim(this.#session, wait, () => line.claim(wait, { ...how, onTaken }));
       const hasJoined = result.kind === "granted" && line.leases.has(result.granted);
       return hasJoined && wait.asker !== asker ? undefined : result;
     } catch (error) {
@@ -335,10 +334,10 @@ export class FairQueue {
  * Ends a call that needs more permits than another host says there are: the callers of that host would never see room behind its
  * place, and wait for as long as it does.
  */
-function endsAsInsatiable(agent: Agent, gate: readonly Row[]): boolean {
+function endsAsInsatiable(session: Session, agent: Agent, gate: readonly Row[]): boolean {
   const { call, request } = agent.asker;
   const { weight, settings } = request.resource;
-  const other = gate.find((row) => (row.permits ?? weight) < weight && !looksFree(agent, { at: row, settings }, row));
+  const other = gate.find((row) => (row.permits ?? weight) < weight && !looksFree(session, { at: row, settings }, row));
   if (other === undefined) return false;
   call.missed("timeout");
   const because =

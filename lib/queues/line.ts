@@ -2,7 +2,6 @@ import type { HeldLock } from "../holding/handle.js";
 import type { OwnLease, Resource, ResourceClaim, SectionRequest } from "../kinds/kind.js";
 import type { LockInfo } from "../lock-info.js";
 import type { Session } from "../session/session.js";
-import type { Sightings } from "../session/sightings.js";
 import type { Call, Failure, Progress } from "../taking/call.js";
 import { type Claimed, looksFree, type Refusal, tryClaim } from "../taking/claim.js";
 import { Wait } from "../taking/wait.js";
@@ -62,8 +61,6 @@ export class Line {
   /** How many waiters have an agent. */
   #agents = 0;
   #lastNumber = 0;
-  /** What the agents have seen of rows. */
-  #sightings: Sightings | undefined;
   #asking: Agent | undefined;
   /** The calls whose `waitMs` has passed, and which share a try that is under way. */
   readonly #overdue = new Set<Call<unknown>>();
@@ -205,11 +202,6 @@ export class Line {
     const waiter = this.#firstWithoutAgent as Standing;
     const agent: Agent = new Wait<Waiter>(this.#session, waiter);
     agent.longestPauseMs = () => this.#longestPauseMs;
-    // A waiter may get one agent after the other: what the first has watched need not be watched again.
-    agent.newSightings = () => {
-      this.#sightings ??= this.#session.sightings.ofCall();
-      return this.#sightings;
-    };
     this.#assign(agent, waiter);
     if (!together) this.#watcher = agent;
     this.enter(agent);
@@ -258,7 +250,7 @@ export class Line {
       const result = await this.claim(agent, { seen });
       if (result.kind === "granted") return result.granted;
       // One that looks free is claimed again at once.
-      if (!result.inTheWay.every(({ target, row }) => looksFree(agent, target, row))) agent.waits();
+      if (!result.inTheWay.every(({ target, row }) => looksFree(this.#session, target, row))) agent.waits();
       agent.endSignal.throwIfAborted();
       this.#watcher ??= agent;
       if (this.#watcher !== agent) return undefined;
@@ -270,7 +262,7 @@ export class Line {
 
   /** One try. It is refused if anybody is ahead. */
   tryAcquire(agent: Agent): Promise<TryOutcome> {
-    return tryClaim(agent, () => this.claim(agent));
+    return tryClaim(this.#session, agent, () => this.claim(agent));
   }
 
   /** Whether a lease whose section has ended may pass to the first waiter. @param until how long it may be asked, on `atMost`. */
@@ -293,7 +285,6 @@ export class Line {
     if (!this.isEmpty) return false;
     this.blocked = undefined;
     this.capacity = 0;
-    this.#sightings = undefined;
     // The holder that it knows may be gone when the next caller comes.
     this.#asking = undefined;
     return true;

@@ -2,7 +2,7 @@ import type { Resource } from "../kinds/kind.js";
 import { placesOf } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
-import { isDead, type Looker, pagesOf } from "../taking/rows.js";
+import { type Ask, isDead, pagesOf } from "../taking/rows.js";
 import { Sweeper } from "./sweeper.js";
 
 /** What a look at a queue has shown. */
@@ -40,7 +40,7 @@ export class QueueView {
    * @param onSent is called as the request leaves.
    */
   async look(
-    looker: Looker,
+    ask: Ask,
     resource: Resource,
     isConsistent: boolean,
     isEnough: (gate: readonly Row[], places: readonly Row[]) => boolean,
@@ -54,15 +54,15 @@ export class QueueView {
     const gate: Row[] = [];
     const places: Row[] = [];
     let sentAt = 0;
-    for await (const { page, isLast } of pagesOf(this.#session, looker, query, onSent)) {
+    for await (const { page, isLast } of pagesOf(this.#session, ask, query, onSent)) {
       sentAt ||= page.sentAt;
       gate.push(...kind.queue.gateRows(resource, page.rows.filter(isGate)));
       const queued = page.rows.filter((row) => !isGate(row));
-      const dead = new Set(queued.filter((place) => isDead(looker, place, page)));
+      const dead = new Set(queued.filter((place) => isDead(this.#session, place, page)));
       this.#sweeper.add(dead);
       places.push(...queued.filter((place) => !dead.has(place)));
       // The lock has no row, so it is free, whatever was seen of it before.
-      if (gate.length === 0) looker.sightings.note(at, undefined);
+      if (gate.length === 0) this.#session.sightings.note(at, undefined);
       if (isLast) break;
       if (isEnough(gate, places)) return { gate, places, isWhole: false, isConsistent, sentAt };
     }

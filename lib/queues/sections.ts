@@ -180,7 +180,7 @@ export class Sections {
     }
     this.session.detach(this.#end(own));
     agent.endSignal.throwIfAborted();
-    for (const uuid of uuidsOf(lease.row)) agent.sightings.abandon(uuid, lease.row.attempt);
+    for (const uuid of uuidsOf(lease.row)) this.session.sightings.abandon(uuid, lease.row.attempt);
     // A lease that was renewed once was not lost because the table is slow.
     if (guardOf(lease.row) === undefined) leaseWasOver(agent, resource);
     await agent.again();

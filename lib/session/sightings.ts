@@ -6,8 +6,11 @@ import { memoryOf } from "../protocol/rules.js";
 import type { Clock } from "../time/clock.js";
 import { BoundedMap } from "./bounded-map.js";
 
-/** How many rows a process remembers beyond its calls, and how many claims that were given up: the oldest are forgotten. */
-const MOST_REMEMBERED = 10_000;
+/**
+ * How many rows a process remembers, and how many claims that were given up: the oldest are forgotten. It is a bound on the names
+ * that a process asks for at once, because what refuses a claim has to be known to the next one. So many held rows take 30 to 35 MB.
+ */
+const MOST_REMEMBERED = 100_000;
 
 /** By which rules a row is judged: `expired` by its `expires` or by watching, `unchanged` by watching alone. */
 export type TakeoverPolicy = "expired" | "unchanged";
@@ -22,32 +25,20 @@ interface Seen extends Sighting {
 }
 
 /**
- * What is seen of rows that others hold, and for how long they were seen unchanged: by one call, or by all calls of a process.
- *
- * A process remembers a bounded number of rows. That outlives the calls that look, so that callers that use nothing but
- * `tryLock()` can take over as well, and it is a hint. What a call has seen itself travels with the call ({@link ofCall}), or a
- * process that asks for more rows at once than it remembers would forget each refusal before the next try.
+ * What a process has seen of rows that others hold, and for how long they were seen unchanged. That outlives the calls that look, so
+ * that callers that use nothing but `tryLock()` can take over as well.
  */
 export class Sightings {
   readonly #clock: Clock;
-  /** What the process remembers, for the sightings of a call; undefined for those of the process. */
-  readonly #hints: Sightings | undefined;
-  readonly #most: number;
-  /** Undefined until a row is noted, because most calls note none. */
-  #seen: Map<string, Seen> | undefined;
+  readonly #seen: Map<string, Seen>;
   /** The uuids of claims that were given up, the oldest first, with the number of the claim's attempt at its tick; 0 for none. */
-  #abandoned: Map<string, number> | undefined;
+  readonly #abandoned: Map<string, number>;
 
   /** @param most how many rows, and how many claims that were given up, are remembered. */
-  constructor(clock: Clock, { most = MOST_REMEMBERED, hints }: { most?: number; hints?: Sightings } = {}) {
+  constructor(clock: Clock, most: number = MOST_REMEMBERED) {
     this.#clock = clock;
-    this.#most = most;
-    this.#hints = hints;
-  }
-
-  /** The sightings of one call: what it notes is noted for its process as well. No call sees more rows than are remembered. */
-  ofCall(): Sightings {
-    return new Sightings(this.#clock, { hints: this });
+    this.#seen = new BoundedMap(most);
+    this.#abandoned = new BoundedMap(most);
   }
 
   /**
@@ -55,17 +46,13 @@ export class Sightings {
    * like that. A stale read does no harm, because a takeover's condition names the exact lease.
    */
   note(at: Address, row: Row | undefined): void {
-    this.#hints?.note(at, row);
     const key = addressKey(at);
-    if (row === undefined) return void this.#seen?.delete(key);
+    if (row === undefined) return void this.#seen.delete(key);
     const { uuid, expires, ttlMs, attempt } = row;
     const due = row.due === row.tick ? row.due : undefined;
     const seen: Seen = { uuid, expires, ttlMs, due, attempt, memory: memoryOf(row), since: this.#clock.atLeast() };
-    const before = this.#seen?.get(key);
-    if (before !== undefined && isSame(before, seen)) return;
-    this.#seen ??= new BoundedMap(this.#most);
-    const hint = this.#hint(at);
-    this.#seen.set(key, hint !== undefined && isSame(hint, seen) ? hint : seen);
+    const before = this.#seen.get(key);
+    if (before === undefined || !isSame(before, seen)) this.#seen.set(key, seen);
   }
 
   /**
@@ -76,14 +63,12 @@ export class Sightings {
    * @param attempt the number of its attempt at its tick, if it was for one.
    */
   abandon(uuid: string, attempt = 0): void {
-    this.#hints?.abandon(uuid, attempt);
-    this.#abandoned ??= new BoundedMap(this.#most);
     this.#abandoned.set(uuid, attempt);
   }
 
   /** Whether a row is that of a claim which this process has given up. */
   isAbandoned({ uuid }: Pick<Row, "uuid">): boolean {
-    return uuid !== undefined && this.#abandonedAttempt(uuid) !== undefined;
+    return uuid !== undefined && this.#abandoned.has(uuid);
   }
 
   /** Whether a row may be free, by what was last seen of it. A row that was not seen may be free. */
@@ -99,7 +84,7 @@ export class Sightings {
   nextAttempt(at: Address, tick: number): { readonly attempt: number; readonly seenAttempt?: number } {
     const { due, attempt: seenAttempt, uuid } = this.#find(at) ?? {};
     if (due !== tick || seenAttempt === undefined) return { attempt: 1 };
-    const isOwn = uuid !== undefined && seenAttempt > 0 && this.#abandonedAttempt(uuid) === seenAttempt;
+    const isOwn = uuid !== undefined && seenAttempt > 0 && this.#abandoned.get(uuid) === seenAttempt;
     return { attempt: isOwn ? seenAttempt : seenAttempt + 1, seenAttempt };
   }
 
@@ -139,22 +124,8 @@ export class Sightings {
     return this.isAbandoned(seen) ? 0 : Math.max(0, seen.since + seen.ttlMs - asOf);
   }
 
-  /** What was last seen of a row: another call may have seen it later than this one. */
   #find(at: Address): Seen | undefined {
-    const hint = this.#hint(at);
-    if (this.#seen === undefined || this.#seen.size === 0) return hint;
-    const own = this.#seen.get(addressKey(at));
-    if (own === undefined || hint === undefined) return own ?? hint;
-    return hint.since > own.since && !isSame(hint, own) ? hint : own;
-  }
-
-  #hint(at: Address): Seen | undefined {
-    return this.#hints === undefined ? undefined : this.#hints.#find(at);
-  }
-
-  #abandonedAttempt(uuid: string): number | undefined {
-    const own = this.#abandoned?.get(uuid);
-    return own === undefined && this.#hints !== undefined ? this.#hints.#abandonedAttempt(uuid) : own;
+    return this.#seen.get(addressKey(at));
   }
 }
 

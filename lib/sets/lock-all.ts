@@ -38,10 +38,10 @@ export async function lockAll(
   return await runFor(session, call, async (wait) => {
     // Rows are read and renewed side by side, and the call ends them all.
     listenWithoutBound(wait.endSignal);
-    const send = () => claimBy(session, first, wait, {}, () => new SetTake(session, wait, targets, data));
+    const send = () => claimBy(session, first, wait, {}, () => new SetTake(session, targets, data));
     const refusers = new SetWatch(session, wait, first);
     for (;;) {
-      const claimed = await (isPatient ? send() : tryClaim(wait, send));
+      const claimed = await (isPatient ? send() : tryClaim(session, wait, send));
       if (claimed.kind !== "granted") {
         if (!isPatient) {
           call.missed("held");
@@ -64,7 +64,7 @@ export async function lockAll(
       }
       for (const { exit } of leases) session.detach(exit.giveBack());
       wait.endSignal.throwIfAborted();
-      for (const uuid of leases.flatMap(({ row }) => uuidsOf(row))) wait.sightings.abandon(uuid);
+      for (const uuid of leases.flatMap(({ row }) => uuidsOf(row))) session.sightings.abandon(uuid);
       leaseWasOver(wait, { name: first.at.name, settings: first.settings });
       refusers.restart();
     }

@@ -70,7 +70,7 @@ export class SetWatch {
   async #readAfresh({ target }: InTheWay): Promise<InTheWay | undefined> {
     const { at } = target;
     const row = await this.#wait.ask((signal) => this.#session.store.read(at, { consistent: false }, signal));
-    this.#wait.sightings.note(at, row);
+    this.#session.sightings.note(at, row);
     if (row === undefined) return undefined;
     const inTheWay = { target, row };
     this.#refusers.set(at.name, inTheWay);
@@ -78,6 +78,6 @@ export class SetWatch {
   }
 
   #isHeld({ target, row }: InTheWay): boolean {
-    return !looksFree(this.#wait, target, row);
+    return !looksFree(this.#session, target, row);
   }
 }

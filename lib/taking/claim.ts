@@ -6,7 +6,6 @@ import type { Take } from "../protocol/writes.js";
 import { Copies, firstTimeoutMs } from "../session/requests.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
-import type { Sightings } from "../session/sightings.js";
 import { isTimeKnown } from "../time/clock.js";
 import { learnTime, type Once, tickNow } from "./known-time.js";
 import type { RowLease, Target } from "./row-lease.js";
@@ -48,12 +47,16 @@ export type Claimed<Granted> =
  *
  * @throws the store's error, after retries in the time that `wait` allows.
  */
-export async function tryClaim<Granted>(wait: Wait, send: () => Promise<Claimed<Granted>>): Promise<Claimed<Granted>> {
+export async function tryClaim<Granted>(
+  session: Session,
+  wait: Wait,
+  send: () => Promise<Claimed<Granted>>,
+): Promise<Claimed<Granted>> {
   const { asker } = wait;
   for (let attempt = 1; ; attempt++) {
     const result = await send();
     if (result.kind !== "held" || attempt === MOST_TRIES || wait.asker !== asker) return result;
-    if (!result.inTheWay.every(({ target, row }) => looksFree(wait, target, row))) return result;
+    if (!result.inTheWay.every(({ target, row }) => looksFree(session, target, row))) return result;
     wait.endSignal.throwIfAborted();
   }
 }
@@ -84,13 +87,7 @@ export function claim(
 ): Promise<Claimed<RowLease>> {
   const { data, once, after } = options;
   const purpose = { data, maxAttempts: once?.maxAttempts, after };
-  return claimBy(
-    session,
-    target,
-    wait,
-    options,
-    (tick) => new RowTake(session, wait.sightings, target, { ...purpose, tick }),
-  );
+  return claimBy(session, target, wait, options, (tick) => new RowTake(session, target, { ...purpose, tick }));
 }
 
 /**
@@ -113,7 +110,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
     if (!isTimeKnown(session.clock)) {
       const row = await learnTime(session, first.at, wait);
       // Only the write tells for certain whether a tick is done.
-      if (once === undefined && row !== undefined && !looksFree(wait, first, row)) {
+      if (once === undefined && row !== undefined && !looksFree(session, first, row)) {
         wait.saw(row);
         return { kind: "held", inTheWay: [{ target: first, row }] };
       }
@@ -150,15 +147,15 @@ export async function claimBy<Outcome extends Answer, Granted>(
     if (copies.unanswered > 0 || outcome.retried) attempt.abandon();
     for (const uuid of attempt.uuids) once?.inVain.refused.add(uuid);
     for (const { target, row } of others) {
-      wait.sightings.note(target.at, row);
+      session.sightings.note(target.at, row);
       wait.saw(row);
     }
     const inTheWay = others as unknown as RowsInTheWay;
-    const kind = whyRefused(wait, others, tick, once);
+    const kind = whyRefused(session, others, tick, once);
     // With `untilSuccess`, `done` means that a success was recorded. Otherwise the tick may have been granted to this very
     // call, which has run nothing.
     if (kind === "done" && once?.maxAttempts === undefined) throwIfTickIsOwn(inTheWay[0], once);
-    const isOwn = others.every(({ row }) => wait.sightings.isAbandoned(row));
+    const isOwn = others.every(({ row }) => session.sightings.isAbandoned(row));
     if (kind !== "held" || !isOwn || after !== undefined) return { kind, inTheWay };
     // Only earlier claims of this process are in the way, and no section uses them: the next claim names their rows, and takes
     // them over.
@@ -198,7 +195,7 @@ export function endedBy(row: Row, tick: number | undefined, once: Once | undefin
 
 /** Why a claim was refused, by the rows in its way. While the last run of a tick may still go on, the reason is `held`. */
 function whyRefused(
-  seeing: Seeing,
+  session: Session,
   others: readonly InTheWay[],
   tick: number | undefined,
   once: Once | undefined,
@@ -207,24 +204,19 @@ function whyRefused(
   for (const { target, row } of others) {
     const ended = endedBy(row, tick, once);
     if (ended !== undefined) return ended;
-    const isLast = tick !== undefined && seeing.sightings.nextAttempt(target.at, tick).attempt > maxAttempts;
-    if (isLast && looksFree(seeing, target, row)) return "gave-up";
+    const isLast = tick !== undefined && session.sightings.nextAttempt(target.at, tick).attempt > maxAttempts;
+    if (isLast && looksFree(session, target, row)) return "gave-up";
   }
   return "held";
 }
 
-/** A call, or the whole process. */
-export interface Seeing {
-  readonly sightings: Sightings;
-}
-
 /** Whether a claim made now would take this row, which was noted before. */
-export function looksFree({ sightings }: Seeing, { at, settings }: Target, row: Row): boolean {
+export function looksFree({ sightings }: Session, { at, settings }: Target, row: Row): boolean {
   return mayTake(row, sightings.knowledge(at, settings.takeover));
 }
 
 /** Whether a claim made now would take this row, by the rows that a look has shown. */
-export function looksFreeIn(seeing: Seeing, target: Target, rows: readonly Row[]): boolean {
+export function looksFreeIn(session: Session, target: Target, rows: readonly Row[]): boolean {
   const row = rows.find(({ sort }) => sort === target.at.sort);
-  return row === undefined || looksFree(seeing, target, row);
+  return row === undefined || looksFree(session, target, row);
 }

@@ -63,7 +63,7 @@ export async function learnTime(session: Session, at: Address, wait: Wait): Prom
       if (!isTimeKnown(clock)) await wait.again();
       continue;
     }
-    wait.sightings.note(at, row);
+    session.sightings.note(at, row);
     if (isTimeKnown(clock)) return row;
     reads += 1;
     // If the host was suspended during the read, the reply leaves the bounds wide; the reply to another read does not.

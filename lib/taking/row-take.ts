@@ -5,7 +5,6 @@ import { memoryAfter, memoryOf } from "../protocol/rules.js";
 import { wasApplied } from "../protocol/was-applied.js";
 import type { Take } from "../protocol/writes.js";
 import type { Session } from "../session/session.js";
-import type { Sightings } from "../session/sightings.js";
 import type { WriteOutcome } from "../store.js";
 import { boundsOf } from "../time/clock.js";
 import { giveBack, removeWhenItArrives } from "./abandoned-claims.js";
@@ -31,15 +30,12 @@ export class RowTake {
   /** When its first copy left, on `atMost`; Infinity before that. */
   sentAt: number = Number.POSITIVE_INFINITY;
   readonly #session: Session;
-  readonly #sightings: Sightings;
   readonly #target: Target;
   readonly #purpose: Purpose;
   #take: Take | undefined;
 
-  /** @param sightings of the call that claims. */
-  constructor(session: Session, sightings: Sightings, target: Target, purpose: Purpose) {
+  constructor(session: Session, target: Target, purpose: Purpose) {
     this.#session = session;
-    this.#sightings = sightings;
     this.#target = target;
     this.#purpose = purpose;
     session.mayRelease(target.settings.releaseWithinMs);
@@ -84,7 +80,7 @@ export class RowTake {
 
   /** Notes that no section will use this take, wherever its copies are. */
   giveUp(): void {
-    this.#sightings.abandon(this.write.uuid, this.write.attempt);
+    this.#session.sightings.abandon(this.write.uuid, this.write.attempt);
   }
 
   isOwn(row: Row | undefined): boolean {
@@ -94,7 +90,7 @@ export class RowTake {
   /** The take was applied. @param row the row that it replaced, or the row that it has written, as far as is known. */
   taken(row: Row | undefined, found: Found): RowLease {
     if (row?.wanted !== undefined) this.#session.contended().sees(row);
-    this.#sightings.note(this.#target.at, undefined);
+    this.#session.sightings.note(this.#target.at, undefined);
     return this.lease(found);
   }
 
@@ -125,8 +121,7 @@ export class RowTake {
   /** A fresh uuid and a lease that begins now. */
   #newTake(): Take {
     const { at, settings, permits } = this.#target;
-    const { clock, owner, contention } = this.#session;
-    const sightings = this.#sightings;
+    const { clock, owner, contention, sightings } = this.#session;
     const { ttlMs, fencing, takeover } = settings;
     const bounds = boundsOf(clock);
     const { data, tick, after } = this.#purpose;
@@ -155,13 +150,13 @@ export class RowTake {
   #attempt(): Pick<Take, "attempt" | "seenAttempt"> {
     const { tick, maxAttempts } = this.#purpose;
     if (tick === undefined || maxAttempts === undefined) return {};
-    const next = this.#sightings.nextAttempt(this.#target.at, tick);
+    const next = this.#session.sightings.nextAttempt(this.#target.at, tick);
     return next.attempt > maxAttempts ? { attempt: 1 } : next;
   }
 
   /** The rule by which it took its row from a holder that was gone. */
   #takeoverOf(replaced: Row | undefined): TakeoverRule | undefined {
-    if (replaced?.uuid === undefined || this.#sightings.isAbandoned(replaced)) return undefined;
+    if (replaced?.uuid === undefined || this.#session.sightings.isAbandoned(replaced)) return undefined;
     return mayTake(replaced, { earliest: this.write.knowledge.earliest }) ? "expired" : "unchanged";
   }
 }

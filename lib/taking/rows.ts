@@ -4,7 +4,7 @@ import { mayTake } from "../protocol/may-take.js";
 import type { Row } from "../protocol/row.js";
 import { firstTimeoutMs, persist, type Request } from "../session/requests.js";
 import type { Session } from "../session/session.js";
-import type { Sightings, TakeoverPolicy } from "../session/sightings.js";
+import type { TakeoverPolicy } from "../session/sightings.js";
 import type { Page, RangeQuery, WriteOutcome } from "../store.js";
 
 /** How many rows are read at once where there are many: less than 40 KB. */
@@ -15,12 +15,6 @@ const REMOVE_WITHIN_MS = 10_000;
 
 /** Sends one read, within the bounds of the call that looks. `skipWith` works as in {@link persist}. */
 export type Ask = <T>(request: Request<T>, skipWith?: () => Promise<T> | undefined) => Promise<T>;
-
-/** What looks at rows: a call, or a process. */
-export interface Looker {
-  readonly ask: Ask;
-  readonly sightings: Sightings;
-}
 
 /** What was known when a request left: what its reply shows may be no newer than that. */
 export interface Known {
@@ -42,7 +36,7 @@ export function knownNow({ clock }: Session, takeover: TakeoverPolicy): Known {
  * Whether no process relies on a row that a reply has shown, judged by what was known before the request left. The row must
  * have been noted.
  */
-export function isDead({ sightings }: { readonly sightings: Sightings }, row: Row, { earliest, asOf }: Known): boolean {
+export function isDead({ sightings }: Session, row: Row, { earliest, asOf }: Known): boolean {
   return mayTake(row, { earliest, unchanged: sightings.unchanged(row, asOf) });
 }
 
@@ -76,7 +70,7 @@ export type KnownPage = Page<string> & Known;
  */
 export async function* pagesOf(
   session: Session,
-  { ask, sightings }: Looker,
+  ask: Ask,
   range: Omit<RangeQuery, "after"> & { readonly takeover: TakeoverPolicy },
   onSent: () => void = () => undefined,
 ): AsyncGenerator<{ readonly page: KnownPage; readonly isLast: boolean }, void, undefined> {
@@ -91,7 +85,7 @@ export async function* pagesOf(
     const [bad] = page.bad;
     if (bad !== undefined) throw bad;
     rest = nextRange(query, page);
-    for (const row of page.rows) sightings.note(row, row);
+    for (const row of page.rows) session.sightings.note(row, row);
     yield { page, isLast: rest === undefined };
   }
 }

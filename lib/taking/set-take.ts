@@ -5,16 +5,15 @@ import { removeWhenTheyArrive } from "./abandoned-claims.js";
 import type { ClaimAttempt } from "./claim.js";
 import type { RowLease, Target } from "./row-lease.js";
 import { type InTheWay, RowTake } from "./row-take.js";
-import type { Wait } from "./wait.js";
 
 /** The takes of several rows, which go together: one transaction. Either all of the rows are taken, or none. */
 export class SetTake implements ClaimAttempt<WriteAllOutcome, readonly RowLease[]> {
   readonly #session: Session;
   readonly #takes: readonly RowTake[];
 
-  constructor(session: Session, { sightings }: Wait, targets: readonly Target[], data: LockData | undefined) {
+  constructor(session: Session, targets: readonly Target[], data: LockData | undefined) {
     this.#session = session;
-    this.#takes = targets.map((target) => new RowTake(session, sightings, target, { data }));
+    this.#takes = targets.map((target) => new RowTake(session, target, { data }));
   }
 
   get uuids(): readonly string[] {

@@ -6,7 +6,6 @@ import { answeredWithin } from "../session/overdue.js";
 import { persist, type Request, sendOnce } from "../session/requests.js";
 import { type AttemptLog, LONGEST_ATTEMPT_MS, type Persistence, pauseMs } from "../session/retry.js";
 import type { Session } from "../session/session.js";
-import type { Sightings } from "../session/sightings.js";
 import { isTimeKnown } from "../time/clock.js";
 import { type Call, FIRST_ANSWER_MS, type Progress } from "./call.js";
 import type { Ask } from "./rows.js";
@@ -33,8 +32,6 @@ export class Wait<For extends Asker = Asker> implements Progress {
   asker: For;
   /** The longest pause between two looks that those who wait with it allow. */
   longestPauseMs: () => number = () => Number.POSITIVE_INFINITY;
-  /** Makes what it keeps of the rows that it sees. By default it keeps that alone; the agents of a line keep it together. */
-  newSightings: () => Sightings = () => this.#session.sightings.ofCall();
   /** Called when a try has ended or begins to wait, or an attempt has failed. By default its own call alone looks at that. */
   onProgress: () => void = () => this.call.review();
   isTrying = true;
@@ -49,7 +46,6 @@ export class Wait<For extends Asker = Asker> implements Progress {
   #failure: { readonly cause: unknown; readonly answers: number } | undefined;
   /** Whether an attempt has left since that failure. */
   #isRepeating = false;
-  #sightings: Sightings | undefined;
   /** The row that was last seen in the way. */
   #row: Row | undefined;
   /** How often it has asked again without a pause. */
@@ -104,12 +100,6 @@ export class Wait<For extends Asker = Asker> implements Progress {
 
   readonly until = (): number => this.call.until();
 
-  /** What was seen of rows, and which claims were given up. */
-  get sightings(): Sightings {
-    this.#sightings ??= this.newSightings();
-    return this.#sightings;
-  }
-
   /** The holder on the row that it has seen itself. Others ask for this, so that no two calls ask each other. */
   get seen(): LockInfo | undefined {
     return this.#row && infoOf(this.#row);
@@ -122,7 +112,7 @@ export class Wait<For extends Asker = Asker> implements Progress {
 
   /** Notes the row that is in the way. A claim that this process has given up has no holder, so it is not named. */
   saw(row: Row): void {
-    if (!this.sightings.isAbandoned(row)) this.#row = row;
+    if (!this.#session.sightings.isAbandoned(row)) this.#row = row;
     this.call.isBlocked();
     this.call.onSeen?.(row);
   }

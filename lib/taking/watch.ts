@@ -6,7 +6,7 @@ import { WANTED_FOR_MS } from "../session/contention.js";
 import { LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Bounds } from "../time/clock.js";
-import { looksFree, type Seeing } from "./claim.js";
+import { looksFree } from "./claim.js";
 import { LONGEST_JITTER, Polling } from "./polling.js";
 import type { Target } from "./row-lease.js";
 import type { InTheWay } from "./row-take.js";
@@ -46,21 +46,21 @@ export async function watch(
   wait: Wait,
   blocked: Blocked,
 ): Promise<undefined> {
-  const { sightings } = wait;
+  const { sightings } = session;
   const { at, settings } = target;
-  if (looksFree(wait, target, first)) {
+  if (looksFree(session, target, first)) {
     // The claim was refused, but the row looks free by now: mostly the next claim takes it.
     await wait.again();
     return undefined;
   }
   const polling = blocked.polling ?? new Polling(session, settings.poll);
-  for (let row = first; !looksFree(wait, target, row); ) {
+  for (let row = first; !looksFree(session, target, row); ) {
     wait.endSignal.throwIfAborted();
     wait.saw(row);
     session.contended().waitsFor(row);
     // The refused claim has just shown the first row, so do not mark it: if its section ends by the next look, no hint is needed.
     if (row !== first) await mark(session, target, { row, blocked, wait });
-    await polling.pause(wait, untilFree(session, wait, target, row));
+    await polling.pause(wait, untilFree(session, target, row));
     const next = await wait.ask((signal) => session.store.read(at, { consistent: false }, signal));
     sightings.note(at, next);
     if (next === undefined) break;
@@ -92,12 +92,7 @@ function needMsOf({ scheduler }: Session, { maxMs }: MutexSettings["poll"], answ
 }
 
 /** Milliseconds until a takeover of this row becomes possible, if nothing is written to it. */
-export function untilFree(
-  { clock }: Session,
-  { sightings }: Seeing,
-  { at, settings: { takeover } }: Target,
-  row: Row,
-): number {
+export function untilFree({ clock, sightings }: Session, { at, settings: { takeover } }: Target, row: Row): number {
   const unchanged = sightings.untilUnchanged(at);
   const bounds = takeover === "expired" ? clock.wall() : undefined;
   return bounds === undefined ? unchanged : Math.min(unchanged, row.expires + 1 - bounds.earliest);

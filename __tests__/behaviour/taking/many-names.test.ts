@@ -4,7 +4,7 @@ import { turn } from "../../support/eventually.js";
 import { createGate } from "../../support/fault-proxy/gate.js";
 import { hosts, isTake } from "../../support/memory-host.js";
 
-describe("more names at once than a process remembers", () => {
+describe("many names at once", () => {
   test("due ticks: each is granted, by at most one further write", async () => {
     const { host, all, takes } = crowd({ tick: 7, due: 7, attempt: 1 });
     const once = { once: 7, untilSuccess: { maxAttempts: 3 } };

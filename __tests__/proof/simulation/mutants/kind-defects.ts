@@ -44,7 +44,7 @@ export const KIND_DEFECTS: Defects = {
   "a writer takes a reader for dead by the latest time it may be": {
     takesOut: ["protocol#shared-mutexes 2"],
     "kinds/shared-mutex-rows.ts": {
-      "!isDead(wait, row, page)": "!isDead(session, row, { ...page, earliest: session.clock.wall()?.latest ?? 1 })",
+      "!isDead(session, row, page)": "!isDead(session, row, { ...page, earliest: session.clock.wall()?.latest ?? 1 })",
     },
   },
   "a writer looks for readers by a query that may be stale": {
@@ -314,7 +314,7 @@ export const KIND_DEFECTS: Defects = {
   },
   "a reader that has seen a writer puts its flag without a look": {
     takesOut: ["protocol#shared-mutexes 5"],
-    "kinds/shared.ts": { "if (!wait.sightings.mayBeFree(at, settings.takeover)) {": "if (Boolean(0)) {" },
+    "kinds/shared.ts": { "if (!session.sightings.mayBeFree(at, settings.takeover)) {": "if (Boolean(0)) {" },
     test: "behaviour/shared-mutexes/shared",
   },
   "a reader leaves the row of a dead writer": {

@@ -307,14 +307,14 @@ export const PROMISE_DEFECTS: Defects = {
   "a place that a look for another caller has not reached is lost": {
     takesOut: ["fair-queue#how-it-works: A process that loses"],
     "queues/fair-queue.ts": {
-      "line.look(wait, wait.asker.request.resource, {": "line.look(wait, line.resource, {",
+      "line.look(wait.ask, wait.asker.request.resource, {": "line.look(wait.ask, line.resource, {",
       "if (line.reaches(look, place)) place.lose();": "if (Boolean(1)) place.lose();",
     },
     test: "behaviour/semaphores/several-fair",
   },
   "a dead holder says how many permits there are": {
     takesOut: ["fair-queue#how-it-works: A dead waiter"],
-    "queues/fair-queue.ts": { "&& !looksFree(agent, { at: row, settings }, row)": "" },
+    "queues/fair-queue.ts": { "&& !looksFree(session, { at: row, settings }, row)": "" },
     test: "behaviour/semaphores/several-fair",
   },
 

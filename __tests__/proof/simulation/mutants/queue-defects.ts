@@ -11,7 +11,7 @@ export const QUEUE_DEFECTS: Defects = {
   },
   "dead waiters are never skipped": {
     takesOut: ["fair-queue#how-it-works: A dead waiter"],
-    "queues/queue-view.ts": { "isDead(looker, place, page)": "false" },
+    "queues/queue-view.ts": { "isDead(this.#session, place, page)": "false" },
   },
   "a waiter is judged by what is known when the reply comes": {
     takesOut: ["trap 39", "fair-queue#how-it-works: A dead waiter"],
@@ -71,8 +71,7 @@ export const QUEUE_DEFECTS: Defects = {
   "the lease goes on after a look that may be stale": {
     takesOut: ["fair-queue#how-it-works: Where no other host waits"],
     "queues/fair-queue.ts": {
-      "look({ ask, sightings }, own.resource, { isConsistent: true }":
-        "look({ ask, sightings }, own.resource, { isConsistent: false }",
+      "look(ask, own.resource, { isConsistent: true }": "look(ask, own.resource, { isConsistent: false }",
     },
     test: "behaviour/fair/shared-places",
   },

@@ -85,11 +85,12 @@ export const TAKING_DEFECTS: Defects = {
   },
   "a call counts its own earlier claim as another's": {
     takesOut: ["trap 36", "protocol#abandoned-claims: A call never"],
-    "session/sightings.ts": { "this.#abandonedAttempt(uuid) !== undefined": "false" },
+    "session/sightings.ts": { "uuid !== undefined && this.#abandoned.has(uuid)": "uuid === null" },
   },
-  "what a call has seen is forgotten with what its process remembers": {
+  "a process remembers fewer rows than it asks for at once": {
     takesOut: ["protocol#taking-over", "guarantees#networks-and-crashes: A try is refused"],
-    "session/sightings.ts": { "return new Sightings(this.#clock, { hints: this });": "return this;" },
+    "session/sightings.ts": { "MOST_REMEMBERED = 100_000": "MOST_REMEMBERED = 1" },
+    test: "behaviour/taking/many-names",
   },
   "one refused copy counts as proof that no other is in flight": {
     takesOut: [
