@@ -32,7 +32,6 @@ export class MemoryHost extends LibraryHost {
       tableId = { tableName: "locks", keyPrefix: "" },
       random = () => 0.5,
       togetherFrom,
-      mostRemembered,
       ...how
     }: {
       readonly owner?: string;
@@ -41,16 +40,11 @@ export class MemoryHost extends LibraryHost {
       readonly random?: () => number;
       /** From how many leases on it sends renewals together. */
       readonly togetherFrom?: number;
-      /** How many rows it remembers beyond the calls that saw them. */
-      readonly mostRemembered?: number;
     } & ManualClockOptions = {},
   ) {
     const store = new MemoryStore(table, (message, signal) => this.#send(message, signal));
-    const bounds = {
-      ...(togetherFrom !== undefined && { togetherFrom }),
-      ...(mostRemembered !== undefined && { mostRemembered }),
-    };
-    super({ store, clock: time.clock(how), owner, table: tableId, random, ...bounds });
+    const together = togetherFrom !== undefined && { togetherFrom };
+    super({ store, clock: time.clock(how), owner, table: tableId, random, ...together });
     this.table = table;
     store.close = () => {
       this.closed += 1;

@@ -101,8 +101,6 @@ export class Session {
     readonly uuid?: () => string;
     /** From how many leases on renewals leave together. */
     readonly togetherFrom?: number;
-    /** How many rows it remembers. */
-    readonly mostRemembered?: number;
   }) {
     this.store = parts.store;
     this.clock = parts.clock;
@@ -112,7 +110,7 @@ export class Session {
     // Without Node's cache of random bytes: two copies of a virtual machine would draw the same uuids from it, and each
     // would take the other's lock for its own.
     this.uuid = parts.uuid ?? (() => randomUUID({ disableEntropyCache: true }));
-    this.sightings = new Sightings(parts.clock, parts.mostRemembered);
+    this.sightings = new Sightings(parts.clock);
     this.scheduler = new Scheduler(parts.clock);
     this.agenda = new Agenda(parts.clock, this.leases, parts.togetherFrom);
     listenWithoutBound(this.#closed.signal);

@@ -404,9 +404,7 @@ describe("callers that give up", () => {
   });
 
   test("all who share a place, while its look is on its way: it admits nobody who asked after another host came", async () => {
-    const { world, b, c } = processes();
-    // It does not remember for long which rows it has given back.
-    const a = new MemoryHost(world.time, { owner: "a", table: world.table, mostRemembered: 1 });
+    const { world, a, b, c } = processes();
     const lock = await c.mutex(NAME, { fair: true }).lock();
     const controller = new AbortController();
     const { signal } = controller;

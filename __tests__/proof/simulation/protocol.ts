@@ -105,8 +105,6 @@ export interface Surroundings {
   readonly uuid: () => string;
   /** From how many leases on the process sends renewals together. */
   readonly togetherFrom: number;
-  /** How many rows the process remembers beyond the calls that saw them. */
-  readonly mostRemembered: number;
   /** Called with what sends the requests of the process, before it sends any. */
   readonly watch: (scheduler: Scheduler) => void;
 }

@@ -117,8 +117,6 @@ export class SimulatedHost {
       owner,
       random: seededRandom(seed, "protocol", owner),
       togetherFrom: seededRandom(seed, "together", owner)() < 0.6 ? 1 : 8,
-      // Mostly fewer rows than there are, as where a process wants more names than it remembers.
-      mostRemembered: seededRandom(seed, "remembered", owner)() < 0.6 ? 1 : 10_000,
       uuid: () => {
         uuids += 1;
         return uuidOf(owner, uuids);

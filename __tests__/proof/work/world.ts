@@ -59,7 +59,6 @@ export class WorkWorld {
         return `${owner}-${uuids}`;
       },
       togetherFrom: 8,
-      mostRemembered: 10_000,
       watch: () => undefined,
     });
     return { ...host, random: seededRandom(this.#seed, "work", owner), number: this.#hosts };
