@@ -336,7 +336,7 @@ describe("an endpoint that is not DynamoDB", () => {
       const failure = await failureOf(storeOn(client).write(takeWith({ remembers }), forever));
       expect(failure).toMatchObject({ transient: true, answered: false, retried: true });
       expect(failure.message).toMatch(
-        /^127\.0\.0\.1:\d+ answers .* content-type application\/x-amz-json-1\.0 with every reply: /,
+        /^The endpoint of table locks, 127\.0\.0\.1:\d+, answered .* have the content-type application\/x-amz-json-1\.0: /,
       );
     }
   });

@@ -53,8 +53,8 @@ describe.each([200, 302, 400, 403, 404, 407])(
       const error = await time.outcome(call(locks));
       expect(error).toMatchObject({ code: "LOCK_STORE", transient: false, answered: false });
       expect((error as Error).message).toBe(
-        `proxy.test:8080 answers in the place of table locks, with status ${statusCode} and content-type text/html, and not as DynamoDB ` +
-          "does, which sends the content-type application/x-amz-json-1.0 with every reply: correct the client's endpoint " +
+        `The endpoint of table locks, proxy.test:8080, answered with status ${statusCode} and content-type text/html, but the reply is ` +
+          "not DynamoDB's, whose replies all have the content-type application/x-amz-json-1.0: correct the client's endpoint " +
           "(AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL, endpoint_url in ~/.aws/config), or what stands before it, such as a proxy, a " +
           "load balancer or a login page",
       );
@@ -70,9 +70,9 @@ test("an endpoint that says that it passes is asked again for 10 s, and warned o
   const calling = time.outcome(locks.mutex("a").lock());
   await time.advanceUntil(() => warnings.length > 0, { withinMs: 4_000 });
   expect(await calling).toMatchObject({ code: "LOCK_STORE", transient: true, answered: false });
-  expect(`${await calling}`).toContain("content-type application/x-amz-json-1.0 with every reply");
+  expect(`${await calling}`).toContain("all have the content-type application/x-amz-json-1.0");
   expect(time.elapsed).toBeGreaterThanOrEqual(9_000);
-  expect(warnings).toEqual([expect.stringMatching(/^starting.test answers in the place of table locks/)]);
+  expect(warnings).toEqual([expect.stringMatching(/^The endpoint of table locks, starting.test, answered/)]);
 });
 
 test.each([403, 503])(
