@@ -154,8 +154,8 @@ export class TableLocks implements AsyncDisposable {
   }
 
   /**
-   * Creates the table with on-demand billing, the keys of the options and TTL enabled, and waits until it is active. If
-   * the table exists and fits, only its TTL is enabled.
+   * Creates the table with on-demand billing, the keys of the options and TTL enabled, and waits until it is active. A table
+   * that exists is left as it is, unless `enableTtl` says that its TTL is to be enabled.
    *
    * @throws {@link LockStoreError} if the table exists but does not fit, or if it cannot be created.
    * @throws {@link LockConfigError} if an option cannot work.

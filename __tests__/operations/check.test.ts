@@ -188,7 +188,12 @@ describe("check() of a table that does not fit", () => {
       "ENABLED",
       /is on the attribute expires, .* keys.ttl says purge.* TTL to purge/,
     ],
-    ["off", undefined, "DISABLED", /switch it on for the attribute purge/],
+    [
+      "off",
+      undefined,
+      "DISABLED",
+      /enable-ttl`: DynamoDB then deletes each item .* whose attribute purge is a time in the past/,
+    ],
   ])("with the TTL %s: a warning that says what to do", async (_case, attribute, status, message) => {
     const report = await check(await tableByHand({}, attribute));
     expect(onlyProblem(report, "warning ttl")).toMatch(message);

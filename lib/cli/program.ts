@@ -54,6 +54,10 @@ export function programWith(command?: readonly string[]): Command {
   tableCommand(program, "create-table", examples(create, `${create} --print terraform > locks.tf`))
     .description("create the table, or print what creates it")
     .addOption(formats.choices(["cloudformation", "terraform", "cdk"]))
+    .option(
+      "--enable-ttl",
+      "switch the TTL of a table on that exists: DynamoDB deletes each item whose TTL attribute is past",
+    )
     .action(exits(async (options) => (await import("./table.js")).createTable(options)));
 
   tableCommand(program, "check", examples("dynamutex check --table locks"))

@@ -23,11 +23,13 @@ export async function check(options: TableArguments): Promise<number> {
 type Format = "cloudformation" | "terraform" | "cdk";
 
 /** Creates the table, or prints what creates it. */
-export async function createTable(options: TableArguments & { readonly print?: Format }): Promise<number> {
+export async function createTable(
+  options: TableArguments & { readonly print?: Format; readonly enableTtl?: boolean },
+): Promise<number> {
   return await onTable(options, async ({ locks, keys }) => {
     const { tableName } = locks;
     if (options.print === undefined) {
-      await locks.create();
+      await locks.create({ enableTtl: options.enableTtl });
       print(`table ${printable(tableName)} is ready\n`);
       return EXIT.done;
     }

@@ -61,6 +61,11 @@ export interface CreateOptions {
   readonly timeoutMs?: number | undefined;
   /** Tags for the table, if it is created. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Whether to enable the TTL of a table that exists as well. DynamoDB then deletes each item of the table, those of other
+   * applications included, whose attribute `keys.ttl` is a number of epoch seconds in the past. Default false.
+   */
+  readonly enableTtl?: boolean | undefined;
 }
 
 /** Where a table's rows are, with every default filled in. */
@@ -120,6 +125,7 @@ export const createOptions: OptionsCheck<CreateOptions> = optionsCheck(["create(
   signal: signal(),
   timeoutMs: z.optional(duration(1)),
   tags: z.optional(strings()),
+  enableTtl: z.optional(z.boolean()),
 }));
 
 /** Where a table's rows are. @throws {@link LockConfigError} if two attributes would have one name. */

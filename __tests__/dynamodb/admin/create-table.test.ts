@@ -107,12 +107,21 @@ describe("a table that is there", () => {
     expect(await describeTable(layout)).toEqual(before);
   });
 
-  test("with provisioned billing fits, and gets its TTL switched on", async () => {
+  test("with provisioned billing fits, and its TTL stays off until a caller asks for it", async () => {
     const layout = layoutOf();
     const ProvisionedThroughput = { ReadCapacityUnits: 5, WriteCapacityUnits: 5 };
     await existing(layout, { BillingMode: "PROVISIONED", ProvisionedThroughput });
     await create(layout);
+    expect(await describeTable(layout)).toMatchObject({ billing: undefined, ttl: undefined });
+    await create(layout, { enableTtl: true });
     expect(await describeTable(layout)).toMatchObject({ billing: undefined, ttl: "purge" });
+  });
+
+  test("of an application keeps its items, whose attribute has the name of ours", async () => {
+    const layout = layoutOf({ partition: "name", sort: "sort", ttl: "expiresAt" });
+    await existing(layout, {});
+    await create(layout);
+    expect(await describeTable(layout)).toMatchObject({ ttl: undefined });
   });
 
   test.each<readonly [string, KeyOptions, Partial<CreateTableCommandInput>, string]>([
@@ -174,7 +183,7 @@ describe("a table that is there", () => {
     expect(await describeTable(layout)).toMatchObject({ ttl: undefined });
   });
 
-  test("with its TTL on another attribute is refused, and left so", async () => {
+  test("with its TTL on another attribute is left so, and refused if its TTL is to be enabled", async () => {
     const layout = layoutOf();
     await existing(layout, {});
     await client.send(
@@ -183,7 +192,8 @@ describe("a table that is there", () => {
         TimeToLiveSpecification: { AttributeName: "expiry", Enabled: true },
       }),
     );
-    const failure = await failureOf(create(layout));
+    await create(layout);
+    const failure = await failureOf(create(layout, { enableTtl: true }));
     expect(failure.message).toContain("its TTL attribute is expiry, and the option keys.ttl says purge");
     expect(await describeTable(layout)).toMatchObject({ ttl: "expiry" });
   });
@@ -296,12 +306,37 @@ describe("waiting for a table", () => {
     expect(warnings).toEqual([[expect.stringMatching(/has no TTL, so nothing removes old rows/), "DynamutexWarning"]]);
   });
 
-  test("whose TTL DynamoDB refuses to switch says why, and does not go on for ever", async () => {
+  test.each(["ACTIVE", "CREATING", "UPDATING"])(
+    "that is %s when it is first described is not described further, and not changed",
+    async (state) => {
+      const { done, sent } = run({ DescribeTable: [inState(state), inState("ACTIVE")] });
+      await done;
+      expect(new Set(sent)).toEqual(new Set(["DescribeTable"]));
+    },
+  );
+
+  test("that was absent counts as made by the call, also where the reply to CreateTable is lost", async () => {
     const { done, sent } = run({
+      DescribeTable: [NOT_FOUND, inState("ACTIVE")],
+      CreateTable: [
+        Object.assign(new Error("socket hang up"), { code: "ECONNRESET" }),
+        refusal("ResourceInUseException"),
+      ],
+      DescribeTimeToLive: [ttl("DISABLED")],
+    });
+    await done;
+    expect(sent).toEqual([
+      ...["DescribeTable", "CreateTable", "CreateTable", "DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive"],
+    ]);
+  });
+
+  test("whose TTL DynamoDB refuses to switch says why, and does not go on for ever", async () => {
+    const script = {
       DescribeTable: [inState("ACTIVE")],
       DescribeTimeToLive: [ttl("DISABLED")],
       UpdateTimeToLive: [refusal("ValidationException")],
-    });
+    };
+    const { done, sent } = run(script, { enableTtl: true });
     expect(await failureOf(done)).toMatchObject({ cause: { name: "ValidationException" } });
     expect(sent.filter((action) => action === "UpdateTimeToLive")).toHaveLength(1);
   });

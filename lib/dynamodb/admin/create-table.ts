@@ -8,7 +8,6 @@ import { LockStoreError } from "../../errors.js";
 import type { CreateOptions, TableLayout } from "../../options/table.js";
 import type { Requests } from "../../session/requests.js";
 import { tableAdvice } from "../table-indexes.js";
-import { isStrong } from "../table-keys.js";
 import type { Transport } from "../transport.js";
 import { isCausedBy, isNotImplemented } from "./admin-requests.js";
 import { ControlPlane } from "./control-plane.js";
@@ -17,52 +16,54 @@ import { noTtl } from "./findings.js";
 const DEFAULT_TIMEOUT_MS = 120_000;
 
 /**
- * Makes sure that the table exists, fits the layout, and has its TTL enabled:
+ * Makes sure that the table exists and fits the layout. It changes nothing that it did not make:
  *
  * 1. Describes it, and creates it if it does not exist. Another process may do so at the same moment.
  * 2. Waits until it is active.
  * 3. Compares its key and its indexes with the layout.
- * 4. Enables the TTL, unless it is enabled already, or the table is one of several Regions with strong consistency, which has none.
- *    An engine may have no TTL at all: a warning of the process says what that means.
+ * 4. Enables the TTL of a table that did not exist, and of another only if the caller asks for that: DynamoDB would delete items
+ *    of an application whose attribute has the same name. An engine may have no TTL at all: a warning of the process says what
+ *    that means.
  *
  * @throws {@link LockStoreError} that says how the table differs, or why it cannot be created.
  */
 export async function createTable(
   transport: Transport,
   layout: TableLayout,
-  { signal, timeoutMs = DEFAULT_TIMEOUT_MS, tags }: CreateOptions,
+  { signal, timeoutMs = DEFAULT_TIMEOUT_MS, tags, enableTtl }: CreateOptions,
   requests: Requests,
 ): Promise<void> {
   const plane = new ControlPlane(transport, { tableName: layout.tableName, requests, signal, timeoutMs });
-  const table = await activeTable(plane, layout, tags, () => transport.becameActive());
+  const { table, isMade } = await activeTable(plane, layout, tags, () => transport.becameActive());
   const mismatch = tableAdvice(table, layout);
   if (mismatch !== undefined) throw new LockStoreError(mismatch);
-  if (isStrong(table)) return;
-  await enableTtl(plane, layout).catch((error: unknown) => {
+  if (!isMade && !enableTtl) return;
+  await switchTtlOn(plane, layout).catch((error: unknown) => {
     if (!isNotImplemented(error)) throw error;
     process.emitWarning(noTtl(layout.tableName), "DynamutexWarning");
   });
 }
 
+/** @returns also whether it was not there, so that this call has made it: the reply to the request that did may have been lost. */
 async function activeTable(
   plane: ControlPlane,
   layout: TableLayout,
   tags: CreateOptions["tags"],
   onActive: () => void,
-): Promise<TableDescription> {
-  for (let [isCreated, wasActive] = [false, true]; ; wasActive = false) {
+): Promise<{ readonly table: TableDescription; readonly isMade: boolean }> {
+  for (let [isMade, wasActive] = [false, true]; ; wasActive = false) {
     const table = await plane.describeTable().catch((error: unknown) => {
       if (isCausedBy(error, "ResourceNotFoundException")) return undefined;
       throw error;
     });
     const status = table?.TableStatus;
     if (table === undefined || status === undefined) {
-      if (isCreated) await plane.pause("it does not show yet");
+      if (isMade) await plane.pause("it does not show yet");
       await create(plane, layout, tags);
-      isCreated = true;
+      isMade = true;
     } else if (status === "ACTIVE" || status === "UPDATING") {
       if (!wasActive) onActive();
-      return table;
+      return { table, isMade };
     } else if (status === "CREATING" || status === "DELETING") await plane.pause(`it is ${status}`);
     else throw new LockStoreError(`Table ${layout.tableName} cannot be used: it is ${status}`);
   }
@@ -86,7 +87,7 @@ async function create(plane: ControlPlane, layout: TableLayout, tags: CreateOpti
   }
 }
 
-async function enableTtl(plane: ControlPlane, layout: TableLayout): Promise<void> {
+async function switchTtlOn(plane: ControlPlane, layout: TableLayout): Promise<void> {
   const TimeToLiveSpecification = { AttributeName: layout.ttl, Enabled: true };
   const make = () => new UpdateTimeToLiveCommand({ TableName: layout.tableName, TimeToLiveSpecification });
   let refusal: unknown;

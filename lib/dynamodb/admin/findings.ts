@@ -102,9 +102,11 @@ export function ttlProblems(
   const problem = (what: string, remedy: string) => [
     warning("ttl", `The TTL of table ${tableName} is ${what}: ${ROWS_STAY}; ${remedy}`),
   ];
-  const on = `switch it on for the attribute ${ttl}, as \`await locks.create()\` does`;
+  const on =
+    `\`await locks.create({ enableTtl: true })\` switches it on, and so does \`dynamutex create-table --enable-ttl\`: DynamoDB then ` +
+    `deletes each item of the table, those of other applications included, whose attribute ${ttl} is a time in the past, in epoch seconds`;
   if (status === "DISABLED") return problem("off", on);
-  if (status === "DISABLING") return problem("being switched off", `${on}, when it is off, which takes up to an hour`);
+  if (status === "DISABLING") return problem("being switched off, which takes up to an hour", `after that, ${on}`);
   if (attribute === ttl) return [];
   return problem(
     `on the attribute ${attribute}, and the option keys.ttl says ${ttl}`,
