@@ -84,9 +84,17 @@ export const PROMISE_DEFECTS: Defects = {
     },
     test: "behaviour/taking/wait-bounds",
   },
-  "a try is repeated after waitMs": {
+  "a try is repeated for 9 s after waitMs": {
     takesOut: ["protocol#waiting 4"],
-    "taking/wait.ts": { "this.call.requestFailed(cause); this.onProgress();": "this.call.requestFailed(cause);" },
+    "taking/call.ts": {
+      "if (isTrying && failed === undefined) {":
+        "if (isTrying && (failed === undefined || this.waitedMs < (this.bounds.waitMs ?? 0) + 9_000)) {",
+    },
+    test: "behaviour/taking/wait-bounds",
+  },
+  "the last attempt has no more time than one that is repeated": {
+    takesOut: ["protocol#waiting 4"],
+    "session/requests.ts": { "mayBeLast ? Math.max(usualMs, LONGEST_ATTEMPT_MS) : usualMs": "usualMs" },
     test: "behaviour/taking/wait-bounds",
   },
   "a call behind another one of its process says that the lock is busy before that one knows": {
@@ -319,10 +327,10 @@ export const PROMISE_DEFECTS: Defects = {
   },
 
   // How long a call may wait for others of its process: docs/protocol.md.
-  "a call that does not wait is not told that the claim ahead of it failed": {
+  "a call that does not wait ends before the claim ahead of it is answered": {
     takesOut: ["protocol#waiting 4"],
-    "queues/sections.ts": { "line.addOverdue(call); await": "await" },
-    test: "behaviour/taking/waiting",
+    "queues/sections.ts": { "call.progressNow = () => line.progressOf(undefined); line": "call.progressNow = () => undefined; line" },
+    test: "behaviour/taking/wait-bounds",
   },
   "a try waits for a renewal of its process without a bound": {
     takesOut: ["protocol#waiting 3"],
