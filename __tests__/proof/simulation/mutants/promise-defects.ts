@@ -329,7 +329,9 @@ export const PROMISE_DEFECTS: Defects = {
   // How long a call may wait for others of its process: docs/protocol.md.
   "a call that does not wait ends before the claim ahead of it is answered": {
     takesOut: ["protocol#waiting 4"],
-    "queues/sections.ts": { "call.progressNow = () => line.progressOf(undefined); line": "call.progressNow = () => undefined; line" },
+    "queues/sections.ts": {
+      "call.progressNow = () => line.progressOf(undefined); line": "call.progressNow = () => undefined; line",
+    },
     test: "behaviour/taking/wait-bounds",
   },
   "a try waits for a renewal of its process without a bound": {
