@@ -32,6 +32,8 @@ function refused(address: string): string {
 
 /** What to do about a host that answers and is not DynamoDB. @param host with its port, if that is not the usual one. */
 export function wrongEndpoint(host: string): string {
+  const noUrl = variableWithoutScheme();
+  if (noUrl !== undefined) return noUrl;
   const remedy = correct(ENDPOINTS, (value) => value.replace(/^\w+:\/\//, "").startsWith(host), CLIENTS_ENDPOINT);
   return `${remedy}, or what stands before it, such as a proxy, a load balancer or a login page`;
 }
@@ -63,7 +65,11 @@ function endpointWithoutScheme(error: unknown, refusedAt: string | undefined): s
   };
   // `localhost:8000` is a URL of the scheme `localhost:`, and leads to the port of HTTP.
   const isElsewhere = refusedAt === undefined ? $metadata?.httpStatusCode !== undefined : /:(80|443)$/.test(refusedAt);
-  if (code !== "ERR_INVALID_URL" && !isElsewhere) return undefined;
+  return code === "ERR_INVALID_URL" || isElsewhere ? variableWithoutScheme() : undefined;
+}
+
+/** Says which variable gives an endpoint without a scheme, if one does. */
+function variableWithoutScheme(): string | undefined {
   const name = ENDPOINTS.find((variable) => process.env[variable] !== undefined);
   const value = process.env[name ?? ""] ?? "";
   if (name === undefined || /^https?:\/\//i.test(value)) return undefined;
