@@ -20,14 +20,16 @@ interface Run {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Several in a row. Each draws seeds of its own, so the next run plays what this one has not. */
+/**
+ * Several in a row. Those of a night draw seeds of their own, so the next night plays what this one has not. What stands before a merge
+ * has fixed ones: it fails for the change and not for the dice.
+ */
 const ROUNDS: Readonly<Record<string, { readonly about: string; readonly runs: readonly Run[] }>> = {
   share: {
     about: "a few minutes of what finds most, for .ci/run",
     runs: [
-      { words: ["simulation"], env: { SIM_RUNS: "2000" } },
-      { words: ["defects", "--sample", "4"], env: { SIM_RUNS: "200" } },
-      { words: ["chaos", "--minutes", "1"] },
+      { words: ["simulation"], env: { SIM_RUNS: "2000", SIM_SEED: "2" } },
+      { words: ["defects"], env: { SIM_RUNS: "200", SIM_DEFECT: "nobody checks the deadline" } },
     ],
   },
   nightly: {
