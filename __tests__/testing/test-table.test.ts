@@ -104,7 +104,12 @@ describe("hosts", () => {
   test("have the table's margin and period with its ttlMs alone; an option that is undefined is not given", () => {
     const table = manual({ ttlMs: 10_000, renewEveryMs: 6_000, safetyMarginMs: 2_000 });
     const held = async (options: TestHostOptions) =>
-      (await table.host(options).mutex(`ttl-${options.ttlMs ?? "of-the-table"}`).lock()).remainingMs;
+      (
+        await table
+          .host(options)
+          .mutex(`ttl-${options.ttlMs ?? "of-the-table"}`)
+          .lock()
+      ).remainingMs;
     return expect(Promise.all([held({ ttlMs: undefined }), held({ ttlMs: 5_000 })])).resolves.toEqual([8_000, 4_500]);
   });
 

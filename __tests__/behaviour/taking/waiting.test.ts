@@ -347,7 +347,7 @@ describe("a table in trouble", () => {
       expect(time.elapsed).toBe(3_000);
       await expect(outcome).rejects.toMatchObject({ code: "LOCK_STORE", transient: true });
       // What looks for its claim reads.
-    expect(scene.proxy.count("PutItem")).toBe(1);
+      expect(scene.proxy.count("PutItem")).toBe(1);
     },
   );
 
