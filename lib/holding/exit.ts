@@ -30,6 +30,8 @@ export class Exit {
   result: NamedResult | undefined;
   /** Whether the run of its tick has begun. If not, the release takes the number of that run back. */
   hasBegun = false;
+  /** Called when a release is answered which had got no answer in time. */
+  onLateRelease: (() => void) | undefined;
   readonly #session: Session;
   readonly #lease: Term & HeldLease;
   #exited: Promise<void> | undefined;
@@ -178,7 +180,7 @@ export class Exit {
     const leftMs = endsAt - clock.atMost();
     if (released.kind === "unknown" && leftMs > 0) {
       const until = this.#session.untilClosed(leftMs);
-      this.#session.detach(this.#vacate(row, { until, isDetached: true }));
+      this.#session.detach(this.#vacate(row, { until, isDetached: true }).then(() => this.onLateRelease?.()));
     }
     return released;
   }

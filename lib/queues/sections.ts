@@ -268,12 +268,17 @@ export class Sections {
     if (isShared && section === undefined && this.#pass(line, own)) return;
     if (!isShared && (await this.#passOn(line, own, ending, section))) return;
     let isFree = false;
+    // A lock that no other host has wanted needs no record of turns.
+    const endTurn = (): void => {
+      if (stands && (own.admitsNobody || this.session.contention !== undefined)) this.#turns.end(own);
+    };
+    // Others can come as soon as the row is free: if that is later than the end, their turn begins anew.
+    lease.exit.onLateRelease = endTurn;
     try {
       await (section === undefined ? lease.exit.giveBack() : lease.exit.release(ending));
       isFree = stands && lease.exit.hold === undefined;
     } finally {
-      // A lock that no other host has wanted needs no record of turns.
-      if (stands && (own.admitsNobody || this.session.contention !== undefined)) this.#turns.end(own);
+      endTurn();
       this.#retire(own, isFree);
     }
   }
@@ -309,7 +314,7 @@ export class Sections {
       line = settings.fair ? this.#fairQueue.newLine(resource) : new Line(this.session, this.#turns, resource);
       this.#lines.set(key, line);
     }
-    // Where callers know of different numbers of permits, the largest counts.
+    // Where fair callers know of different numbers of permits, the largest counts.
     line.capacity = Math.max(line.capacity, permits);
     return line;
   }
@@ -323,10 +328,11 @@ export class Sections {
 }
 
 /**
- * Fair callers and other callers of one lock stand in separate lines. So do others that ask for several permits, by their number: who
- * needs fewer does not wait for who needs more.
+ * Fair callers and other callers of one lock stand in separate lines. So do others that ask for different numbers of permits, as who
+ * needs fewer does not wait for who needs more, and those that know of different numbers of them: who knows of fewer does not see that
+ * a further one is free.
  */
 function lineKeyOf(resource: Resource): string {
-  const key = resourceKey(resource);
-  return resource.settings.fair ? `fair/${key}` : resource.weight > 1 ? `${resource.weight}*/${key}` : key;
+  const { permits, settings, weight } = resource;
+  return `${settings.fair ? "fair" : `${weight} of ${permits}`}/${resourceKey(resource)}`;
 }

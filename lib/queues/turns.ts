@@ -2,6 +2,7 @@ import type { OwnLease, Resource } from "../kinds/kind.js";
 import type { MutexSettings } from "../options/mutex.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
+import type { OthersTurn } from "../session/contention.js";
 import { firstTimeoutMs, type SentOnce, sendOnce } from "../session/requests.js";
 import { rowsOf, type Session } from "../session/session.js";
 import type { Wait } from "../taking/wait.js";
@@ -23,17 +24,22 @@ export class Turns {
    * @throws what ended the wait.
    */
   async standBack(resource: Resource, wait: Wait): Promise<void> {
+    // A release that is answered late begins another turn of theirs.
+    for (let others = this.#othersTurnOf(resource); others !== undefined; others = this.#othersTurnOf(resource)) {
+      wait.waits(this.whyStandBack(resource));
+      await this.#standBackFor(others, resource.settings, wait);
+      wait.tries();
+    }
+  }
+
+  async #standBackFor({ at, lookAt, until }: OthersTurn, settings: MutexSettings, wait: Wait): Promise<void> {
     const { clock, owner } = this.#session;
-    const othersTurn = this.#session.contention?.othersTurnOf(resource.at);
-    if (othersTurn === undefined) return;
-    wait.waits(this.whyStandBack(resource));
-    const { at, lookAt, until } = othersTurn;
     const contention = this.#session.contended();
     const { endSignal } = wait;
     const lookInMs = lookAt - clock.atLeast();
     if (lookInMs > 0) {
       await clock.sleep(lookInMs, endSignal);
-      const look = await wait.call.inContext(() => this.#look(at, resource.settings, { endSignal }));
+      const look = await wait.call.inContext(() => this.#look(at, settings, { endSignal }));
       const row = look?.row;
       // A row with the owner of this process and without a uuid was left by its own release.
       if (row !== undefined && (row.uuid !== undefined || row.owner !== owner)) contention.waitsFor(row);
@@ -41,12 +47,15 @@ export class Turns {
     }
     const restMs = until - clock.atLeast();
     if (restMs > 0) await clock.sleep(restMs, endSignal);
-    wait.tries();
+  }
+
+  #othersTurnOf({ at }: Resource): OthersTurn | undefined {
+    return this.#session.contention?.othersTurnOf(at);
   }
 
   /** Why a call of this process does not ask for the lock at present, for its error. */
-  whyStandBack({ at }: Resource): string | undefined {
-    const othersTurn = this.#session.contention?.othersTurnOf(at);
+  whyStandBack(resource: Resource): string | undefined {
+    const othersTurn = this.#othersTurnOf(resource);
     if (othersTurn === undefined) return undefined;
     const ms = Math.ceil(othersTurn.until - this.#session.clock.atLeast());
     return `A caller of another process has waited for it, and this process lets it go first, for up to ${ms} ms more`;

@@ -288,6 +288,23 @@ describe("a release that got no answer in time", () => {
     expect(time.timers).toBe(0);
   });
 
+  test("lets others in from when it is answered: the next caller of its process stands back for them", async () => {
+    const { time, mutex, others, fate, heal, host, lasts } = scene();
+    const lock = await mutex({ handOverMs: 100 }).lock();
+    const theirs = watch(others.lock());
+    await time.advance(3_000);
+    const next = watch(mutex().lock());
+    await time.advance(TTL_MS / 2);
+    fate(everything);
+    await lasts(failureOf(lock.unlock()));
+    // The turn that they were given at the end is over by now, and the row was never free.
+    await time.advance(2_000);
+    heal();
+    await time.advanceUntil(() => host.row("job")?.uuid !== lock.uuid);
+    await time.advanceUntil(() => theirs.settled || next.settled);
+    expect([theirs.settled, next.settled]).toEqual([true, false]);
+  });
+
   test("tells nobody what it finds: its section has had its answer", async () => {
     const { time, steal, heal, lock, host } = await unanswered();
     const [lost, failed] = [hear("dynamutex:lost"), hear("dynamutex:release-failed")];

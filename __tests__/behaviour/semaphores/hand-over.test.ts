@@ -55,18 +55,33 @@ test("whichever permit is free first goes to whoever asked first", async () => {
   expect(order).toEqual([1, 2, 3]);
 });
 
-test("a permit does not go on to a caller that knows of fewer, who would have one too many", async () => {
-  const host = new MemoryHost(new ManualTime());
+test("a caller that knows of fewer permits gets one that it knows of", async () => {
+  const time = new ManualTime();
+  const host = new MemoryHost(time);
   const [many, few] = [host.semaphore(NAME, { permits: 3 }), host.semaphore(NAME, { permits: 2 })];
   const held = [await many.lock(), await many.lock(), await many.lock()];
   const permits = new Map(held.map((lock) => [lock.permit, lock]));
   const call = few.lock();
   const waiting = watch(call);
   await permits.get(2)?.unlock();
-  await turn();
+  await time.advance(5_000);
   expect(waiting.settled).toBe(false);
   await permits.get(1)?.unlock();
+  await time.advanceUntil(() => waiting.settled);
   expect((await call).permit).toBe(1);
+});
+
+test("who knows of more permits does not wait behind a caller of its process that knows of fewer", async () => {
+  const { time, one, other } = twoHosts();
+  const [many, few] = [one.semaphore(NAME, { permits: 2 }), one.semaphore(NAME, { permits: 1 })];
+  await using _held = await other.semaphore(NAME, { permits: 1 }).lock();
+  const behind = watch(few.lock());
+  await time.advance(1_000);
+  const call = many.lock();
+  const waiting = watch(call);
+  await time.advanceUntil(() => waiting.settled);
+  expect((await call).permit).toBe(1);
+  expect(behind.settled).toBe(false);
 });
 
 test("who was served is not served again: what it has asked for meanwhile goes to the next of its process", async () => {

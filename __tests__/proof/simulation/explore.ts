@@ -82,7 +82,8 @@ export class Failure extends Error {
 
 async function failureOf(protocol: Protocol, result: fc.RunDetails<[Schedule]>): Promise<Failure> {
   const schedule = result.counterexample?.[0];
-  const told = schedule === undefined ? result.errorInstance : await tracedFailure(protocol, schedule);
+  const told =
+    schedule === undefined ? result.errorInstance : await tracedFailure(protocol, schedule, result.errorInstance);
   const message = [
     `A schedule breaks the protocol. Replay it with SIM_SEED=${result.seed}/${result.counterexamplePath}`,
     `Found by run ${result.numRuns}, shrunk ${result.numShrinks} times: ${JSON.stringify(schedule)}`,
@@ -92,9 +93,13 @@ async function failureOf(protocol: Protocol, result: fc.RunDetails<[Schedule]>):
 }
 
 /** The failure once more, with its trace. */
-async function tracedFailure(protocol: Protocol, schedule: Schedule): Promise<unknown> {
+async function tracedFailure(protocol: Protocol, schedule: Schedule, first: unknown): Promise<unknown> {
+  const once = first instanceof Error ? (first.stack ?? first.message) : String(first);
   return await simulate(schedule, protocol, { trace: true }).then(
-    () => new Error("It does not fail when played again: something in the world is not decided by the schedule"),
+    () =>
+      new Error(
+        `It fails no more when played again: something in the world is not decided by the schedule. It was:\n${once}`,
+      ),
     (error: unknown) => error,
   );
 }
