@@ -6,12 +6,14 @@ import type { Message } from "../../support/message.js";
 import type { Coverage } from "./coverage.js";
 import { isForced } from "./message.js";
 import type { Arrival, Change } from "./network.js";
+import { isSimulated } from "./schedule.js";
 
 /** Counts what the library tells on its channels, and passes it on; the answer ends that. */
 export function countDiagnostics(coverage: Coverage, hear: (name: string, message: object) => void): () => void {
   const ends: (() => void)[] = [];
   const on = <Name extends keyof Diagnostics>(name: Name, count: (message: Diagnostics[Name]) => void): void => {
     const listener = (message: unknown): void => {
+      if (!isSimulated(message as object)) return;
       count(message as Diagnostics[Name]);
       hear(name, message as Diagnostics[Name]);
     };

@@ -1,9 +1,9 @@
 import { seededRandom } from "../../support/seeded-random.js";
-import { type HostPlan, QUIET_HOST, type Schedule, type Step } from "./schedule.js";
+import { type HostPlan, QUIET_HOST, type Schedule, type Step, simulatedName } from "./schedule.js";
 import { probeOf } from "./steps.js";
 
 /** A name of their own: nobody else has left a mark on its row. */
-const NAME = "lock-20";
+const NAME = simulatedName(20);
 
 /** Beside four hosts and the probe there is no letter left for two more. */
 const MOST_HOSTS = 3;

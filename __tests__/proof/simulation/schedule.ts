@@ -153,12 +153,25 @@ export interface Schedule {
   readonly network: NetworkPlan;
 }
 
+/** What names in the simulation begin with, and no others: the channels are those of the whole process. */
+const SIMULATED = "sim-";
+
+/** The name of a lock. */
+export function simulatedName(number: number): string {
+  return `${SIMULATED}${number}`;
+}
+
+/** Whether a message on a channel is of the simulation. Of a set, it has all names. */
+export function isSimulated({ name }: { readonly name?: string | undefined }): boolean {
+  return name === undefined || name.startsWith(SIMULATED);
+}
+
 /** By how much hosts' clocks may be wrong where they are trusted. */
 export const MAX_SKEW_MS = 1_000;
 
 /** Which of the locks only fair mutexes use. */
 export const FAIR = 3;
-export const FAIR_NAME: string = `lock-${FAIR}`;
+export const FAIR_NAME: string = simulatedName(FAIR);
 
 const HOUR_MS = 3_600_000;
 

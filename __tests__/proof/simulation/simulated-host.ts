@@ -20,6 +20,7 @@ import {
   type Mishap,
   type Schedule,
   type Step,
+  simulatedName,
 } from "./schedule.js";
 import { type ForgedToken, type HandedOn, outcomeOf, type Stage } from "./section.js";
 import { watchSlots } from "./slot-judge.js";
@@ -190,7 +191,7 @@ export class SimulatedHost {
       joinMs: handOverMs,
       servedWithinMs: this.#plan.servedWithinMs,
       isFair,
-      askingFor: (kind, name) => askingFor(kind, `lock-${name}`),
+      askingFor: (kind, name) => askingFor(kind, simulatedName(name)),
       handOverMs: (asking) => (asking.kind !== "mutex" || isFair(asking) ? undefined : handOverMs),
       lockable,
       holderOf: (asking) => holderOf(host, asking, optionsFor(asking)),

@@ -1,3 +1,4 @@
+import { channel } from "node:diagnostics_channel";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import type { Take, Write } from "../../../lib/protocol/writes.js";
@@ -72,6 +73,22 @@ describe("the simulated world", () => {
 
   it("has no complaint about a protocol that is right", async () => {
     const { coverage } = await simulate(quiet, dynamutex);
+    expect(coverage.of("locks taken")).toBe(2);
+  });
+
+  it("hears nothing of the locks that its process has beside it", async () => {
+    const beside: Protocol = (surroundings) => {
+      const host = dynamutex(surroundings);
+      const told = { name: "lock-1", uuid: "theirs", heldMs: 1 };
+      return {
+        ...host,
+        mutex: (name, options) => {
+          channel("dynamutex:released").publish(told);
+          return host.mutex(name, options);
+        },
+      };
+    };
+    const { coverage } = await simulate(quiet, beside);
     expect(coverage.of("locks taken")).toBe(2);
   });
 

@@ -15,7 +15,7 @@ import { countArrival, countDiagnostics } from "./observers.js";
 import { ParsedTable } from "./parsed-table.js";
 import type { Protocol } from "./protocol.js";
 import { rivalsIn } from "./rivals.js";
-import { type Attack, type Delivery, QUIET_HOST, type Schedule, type Step } from "./schedule.js";
+import { type Attack, type Delivery, QUIET_HOST, type Schedule, type Step, simulatedName } from "./schedule.js";
 import { Scheduler } from "./scheduler.js";
 import type { HandedOn } from "./section.js";
 import { checkIdle, HUNG_MS, type Life, SimulatedHost, type Surroundings } from "./simulated-host.js";
@@ -335,7 +335,10 @@ class World {
     await this.#until(this.scheduler.now + SETTLE_MS, () => probe.done, "probe under way");
     await this.#background();
     for (const { name, tick } of this.#dueSteps())
-      throw new Violation("a tick runs until it succeeds", `tick ${tick} of lock-${name} stays open while a host asks`);
+      throw new Violation(
+        "a tick runs until it succeeds",
+        `tick ${tick} of ${simulatedName(name)} stays open while a host asks`,
+      );
     // Whoever comes along sweeps what the dead have left: only the counters stay.
     const reader = this.#table.rows.find(({ sort }) => kindOfRow(sort) === "reader");
     if (reader !== undefined)
