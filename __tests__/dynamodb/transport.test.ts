@@ -250,3 +250,29 @@ it("trap 31: takes what a mock answers, and tells the clock that it shows no tim
   await expect(transportOn(mock, listen).ask(getItem(), fresh(), { kind: "read" })).resolves.toEqual({});
   expect(log).toEqual(["sent", undefined]);
 });
+
+describe("a reply of the table that the SDK cannot read", () => {
+  /** The SDK reads the item of a refusal otherwise than that of a success. */
+  const UNREADABLE = '{"data":{"M":{"__proto__":null}}}';
+  const REFUSED = `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","Item":${UNREADABLE}}`;
+  const put: ItemRequest = ["PutItem", { TableName: "locks", Item: Key }];
+
+  it.each<[string, ItemRequest, number, string, object]>([
+    ["of a read", getItem(), 200, `{"Item":${UNREADABLE}}`, { answered: true, retried: false }],
+    ["of a write that was refused", put, 400, REFUSED, { answered: true, retried: false }],
+    ["of a write that was applied", put, 200, `{"Attributes":${UNREADABLE}}`, { answered: false, retried: true }],
+  ])("is final, and its error says for which lock it was: %s", async (_, request, status, body, what) => {
+    const transport = transportOn(clientOn(() => response(status, body, TABLE)));
+    const sent = transport.send(request, fresh(), { kind: "read", at: { name: "nightly" } });
+    const message = expect.stringMatching(/lock "nightly": table locks has answered, and the AWS SDK cannot read/);
+    await expect(sent).rejects.toMatchObject({ code: "LOCK_STORE", transient: false, message, ...what });
+  });
+
+  it("is none where the connection breaks off as it comes", async () => {
+    const cause = Object.assign(new Error("other side closed"), { code: "UND_ERR_SOCKET" });
+    const body = new ReadableStream({ pull: () => Promise.reject(new TypeError("terminated", { cause })) });
+    const network: Network = () => ({ statusCode: 200, headers: TABLE, body });
+    const sent = transportOn(clientOn(network)).send(getItem(), fresh());
+    await expect(sent).rejects.toMatchObject({ code: "LOCK_STORE", transient: true, answered: false });
+  });
+});

@@ -175,7 +175,6 @@ describe(`with seed ${SEED}`, () => {
       if (before === undefined || parsedRow(attributesOf(onEngine, before)) !== undefined) return await lock?.unlock();
       expect([name, lock, await rawItem(client, onEngine, at)]).toEqual([name, undefined, before]);
     };
-    // All at once: the SDK cannot read a few of them, and a try asks for those until its 10 s are over.
     await Promise.all(planted.map((_, index) => attempt(`${index}`)));
   });
 });

@@ -22,6 +22,8 @@ export interface RequestContext {
   isTold: boolean;
   /** How many attempts have left, as far as the client lets us see them. */
   attempts: number;
+  /** The status of the reply to the last of them, if it is the table's. */
+  status?: number | undefined;
 }
 
 /** Where middleware sees each attempt by itself, signed, and its reply as it came: next to the request handler. */
@@ -117,6 +119,7 @@ async function attempt<Result extends { readonly response: unknown }>(
 ): Promise<Result> {
   context.signal.throwIfAborted();
   context.attempts += 1;
+  context.status = undefined;
   const heard = context.listen();
   if (heard !== undefined) context.heard = heard;
   const result = await send();
@@ -126,6 +129,7 @@ async function attempt<Result extends { readonly response: unknown }>(
     discard(response.body);
     throw foreign;
   }
+  context.status = response.statusCode;
   const { date } = response.headers ?? {};
   if (date !== undefined) {
     context.isTold = true;

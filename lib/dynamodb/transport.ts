@@ -28,6 +28,7 @@ import { type Purpose, tell } from "./request-events.js";
 import { tableAdvice } from "./table-indexes.js";
 import { isStrong } from "./table-keys.js";
 import { notTheTables, type Response, TableSign } from "./table-sign.js";
+import { isUnreadable, unreadable } from "./unreadable-reply.js";
 
 /** The commands of requests about items. Each states its type, which a declaration file cannot infer. */
 const COMMANDS = {
@@ -122,6 +123,10 @@ export class Transport {
       reply = await (purpose !== undefined && IN_NO_TRACE.has(purpose.kind) ? untraced(sendIt) : sendIt());
     } catch (error) {
       if (this.#isPlain(error, context)) throw error;
+      if (isUnreadable(error, context)) {
+        const { tableName } = this.#layout;
+        throw unreadable(error, { operation: request[0], lock: purpose?.at?.name, tableName }, context);
+      }
       throw await this.#failure(error, request, signal, this.#progressOf(context));
     }
     if (context.attempts === 0) this.#admit(reply);
