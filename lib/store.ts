@@ -168,6 +168,9 @@ export interface Store {
   /** Applies a caller's writes, all or none, if the guard holds at that instant. */
   transact(writes: GuardedWrites, signal: AbortSignal): Promise<TransactOutcome>;
 
+  /** Why a request may get no answer although the table gives one, and what to do, if that shows at this moment. */
+  whySilent?(): string | undefined;
+
   /** Ends what the store opened itself. */
   close(): void;
 }

@@ -275,6 +275,21 @@ describe("the last attempt", () => {
     expect(failures.at(-1)).toBe(end.error);
   });
 
+  test("says what the store knows of why, before what was said earlier", async () => {
+    const { time, session } = scene();
+    const store = { whySilent: () => "all 50 connections are in use" };
+    const sent = sendOnce(
+      { ...session, store },
+      { kind: "read", firstTimeoutMs: 100 },
+      () => new Promise(() => undefined),
+    );
+    const late = expect(sent).rejects.toThrow(
+      /^No answer from the table within 100 ms: all 50 connections are in use$/,
+    );
+    await time.advance(100);
+    await late;
+  });
+
   test("of several without any answer says what to check", async () => {
     const { time, send, ended } = scene();
     const end = ended(send(["hangs"], { until: () => 5_000 }));

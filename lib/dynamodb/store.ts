@@ -79,6 +79,10 @@ export class DynamoDbStore extends RowStore implements Store {
     }
   }
 
+  whySilent(): string | undefined {
+    return this.#transport.whySilent();
+  }
+
   close(): void {
     this.#transport.close();
   }

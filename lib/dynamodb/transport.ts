@@ -24,6 +24,7 @@ import type { Clock } from "../time/clock.js";
 import { untraced } from "../untraced.js";
 import { type AnyCommand, type Heard, isOwn, type RequestContext, sendThrough } from "./attempts.js";
 import { isAboutTheKey, isAnswer, isInvalid, isRefusal, type Progress, refusalsOf, storeFailure } from "./failures.js";
+import { crowdedPool } from "./pool.js";
 import { type Purpose, tell } from "./request-events.js";
 import { tableAdvice } from "./table-indexes.js";
 import { isStrong } from "./table-keys.js";
@@ -155,6 +156,11 @@ export class Transport {
   /** This process has seen the table become active. */
   becameActive(): void {
     this.#activeSince = this.#clock.atLeast();
+  }
+
+  /** What a client's connections say. */
+  whySilent(): string | undefined {
+    return crowdedPool(this.#client);
   }
 
   /** A caller's client stays open. */

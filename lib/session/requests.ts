@@ -1,5 +1,6 @@
 import { AsyncResource } from "node:async_hooks";
 import { LockStoreError } from "../errors.js";
+import type { Store } from "../store.js";
 import type { Clock } from "../time/clock.js";
 import { Backlog, notSent, type RequestKind, type ScheduledRequest } from "./backlog.js";
 import { endAfter, LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry } from "./retry.js";
@@ -85,6 +86,7 @@ export interface Requests {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly random: () => number;
+  readonly store?: Pick<Store, "whySilent">;
 }
 
 /**
@@ -129,7 +131,7 @@ export function persist<T>(
       const restMs = remainingMs();
       const mostMs = isOfLease ? Math.max(restMs * ATTEMPT_SHARE_OF_REST, scheduler.overdueMs) : longestMs;
       return bounded(clock, copy, Math.min(longestMs, mostMs, restMs), () => {
-        const error = noAnswer(triedMs(), tried);
+        const error = noAnswer(triedMs(), tried, session.store?.whySilent?.());
         controller.abort(error);
         return error;
       });

@@ -141,17 +141,19 @@ class NoAnswer extends LockStoreError {}
 /** What to do about a table that has said nothing at all. */
 const ADVICE = "check its region, its endpoint and the network to it";
 
-/** @param ms for how long it was tried in all. */
+/** @param ms for how long it was tried in all. @param why what is known of why: it comes before all that was said earlier. */
 export function noAnswer(
   ms: number,
   { sent, failure }: Pick<AttemptLog, "sent" | "failure"> = { sent: 1 },
+  why?: string,
 ): LockStoreError {
   const attempts = sent === 1 ? "" : ` in ${sent} attempts`;
   const message = `No answer from the table${attempts} within ${Math.round(ms)} ms`;
   const options = { transient: true, answered: false };
   // A timeout is not a cause: the failure before it is.
   const cause = failure instanceof NoAnswer || failure instanceof NotSent ? failure.cause : failure;
-  if (cause === undefined) return new NoAnswer(`${message}: ${ADVICE}`, options);
+  if (cause === undefined || why !== undefined)
+    return new NoAnswer(`${message}: ${why ?? ADVICE}`, { ...options, cause });
   const said = cause instanceof Error ? cause.message : String(cause);
   return new NoAnswer(`${message}; the last failure before that: ${said}`, { ...options, cause });
 }
