@@ -153,7 +153,7 @@ export async function runUnder<Held, T>(
   const stopFollowing = lock.follow(signal);
   let value: T;
   try {
-    value = await fn(as<Held>(lock));
+    value = await lock.runs(() => fn(as<Held>(lock)));
     await lock.recordSuccess();
   } catch (error) {
     await lock.unlock().catch(() => undefined);

@@ -16,6 +16,8 @@ export interface ManualClockOptions {
   readonly aheadMs?: number;
   /** By how much it says that it may err, either way. */
   readonly maxSkewMs?: number;
+  /** Whether it advances by itself, as far as the library can tell: then a process is warned. */
+  readonly runsByItself?: boolean;
 }
 
 /**
@@ -45,13 +47,14 @@ export class ManualTime {
   }
 
   /** The clock of one host. */
-  clock({ aheadMs = 0, maxSkewMs = 0 }: ManualClockOptions = {}): Clock {
+  clock({ aheadMs = 0, maxSkewMs = 0, runsByItself = false }: ManualClockOptions = {}): Clock {
     return {
       wall: () => ({ earliest: this.now + aheadMs - maxSkewMs, latest: this.now + aheadMs + maxSkewMs }),
       atLeast: () => this.#elapsed,
       atMost: () => this.#elapsed,
       alarm: (ms, ring) => this.#set(ms, ring, false),
       sleep: (ms, signal) => this.#sleep(ms, signal),
+      ...(runsByItself && { stay: () => () => undefined }),
     };
   }
 

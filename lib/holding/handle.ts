@@ -79,6 +79,11 @@ export class HeldLock implements TransferableLock {
     this.#events.delivered(wait);
   }
 
+  /** Runs the function of its section. @internal */
+  runs<T>(fn: () => T | Promise<T>): Promise<T> {
+    return this.#session.sectionStack.run(fn);
+  }
+
   /** @internal */
   renewed(): void {
     this.#events.renewed();

@@ -120,6 +120,10 @@ export abstract class Term {
     return this.#state.kind === "in-use" ? this.#state.since : undefined;
   }
 
+  get hasSections(): boolean {
+    return this.sections.size > 0;
+  }
+
   get isIdle(): boolean {
     return this.#state.kind === "idle";
   }

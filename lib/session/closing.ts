@@ -7,9 +7,14 @@ const DRAIN_MS = 10_000;
 /** How long a close that was given no time waits for a section before that is told: a forgotten `unlock()` never ends one. */
 const TOLD_AFTER_MS = 5_000;
 
+/** How long a close that was called inside of a section waits for one before that is told: a section that does not await it ends. */
+const TOLD_INSIDE_AFTER_MS = 100;
+
 /** A lease that a closing table has to end. */
 export interface Closeable {
   readonly row: { readonly at: { readonly name: string } };
+  /** Whether a section runs on it, even one that has lost it. */
+  readonly hasSections: boolean;
   /** The table has closed: a lease without a section gets no other, and is released. */
   endIfIdle(): void;
   /** The drain is over. @returns the loss of the section that runs on it; its row stays until that section ends. */
@@ -46,6 +51,9 @@ export class Closing {
   #isSettled = false;
   /** Whether no caller has said how long sections may run on. */
   #isDefault = true;
+  /** Whether a section has called it and still ran a moment later: it may wait for itself. */
+  #waitsForItself = false;
+  #cancelTold: (() => void) | undefined;
 
   /** @param onSettled is called once, when nothing is left. */
   constructor(clock: Clock, remaining: Remaining, onSettled: () => void) {
@@ -62,13 +70,15 @@ export class Closing {
   /**
    * @param drainMs how long sections may run on. Default 10 s at the first call; a further call without it changes nothing. A
    * further call with less time than is left shortens the drain for all.
+   * @param caller.isInside whether it is called inside of a section of this table.
    * @throws AggregateError with the loss of each lock that was revoked.
    */
-  close(drainMs: number | undefined): Promise<void> {
+  close(drainMs: number | undefined, { isInside = false }: { readonly isInside?: boolean } = {}): Promise<void> {
     const ms = drainMs ?? (this.#closed === undefined ? DRAIN_MS : Number.POSITIVE_INFINITY);
     this.#isDefault &&= drainMs === undefined;
     this.#drainEnds = Math.min(this.#drainEnds, this.#clock.atLeast() + ms);
     this.#pause?.abort();
+    if (isInside) this.#cancelTold ??= this.#clock.alarm(TOLD_INSIDE_AFTER_MS, () => this.#tellInside());
     this.#closed ??= this.#close();
     return this.#closed;
   }
@@ -78,6 +88,7 @@ export class Closing {
     const { leases, background } = this.#remaining;
     if (this.#isSettled || leases.size + background() > 0) return;
     this.#isSettled = true;
+    this.#cancelTold?.();
     this.#pause?.abort();
     this.#onSettled();
   }
@@ -93,19 +104,33 @@ export class Closing {
     const revoked = [...leases].flatMap((lease) => lease.revoke() ?? []);
     await this.#pauseWhile(() => this.remainingMs);
     if (revoked.length === 0) return;
-    throw new AggregateError(revoked, message(revoked));
+    throw new AggregateError(revoked, message(revoked, this.#waitsForItself));
   }
 
   /** Tells that the close waits for a section, and what to do. */
   #tell(): void {
     const [first, ...others] = this.#remaining.leases;
-    // A clock without `stay` is set by hand, in a test: some seconds on it are no reason for a warning.
-    if (first === undefined || this.#clock.stay === undefined) return;
-    process.emitWarning(
+    if (first === undefined || this.#waitsForItself) return;
+    this.#warn(
       `close() has waited for ${TOLD_AFTER_MS / 1_000} s for ${namesOf(first.row.at.name, others)} to be unlocked, and revokes ` +
         `what is left after ${DRAIN_MS / 1_000} s. ${REMEDY}`,
-      "DynamutexWarning",
     );
+  }
+
+  /** Tells that the close waits for the section that has called it, unless all sections have ended. */
+  #tellInside(): void {
+    const [first, ...others] = [...this.#remaining.leases].filter(({ hasSections }) => hasSections);
+    if (first === undefined) return;
+    this.#waitsForItself = true;
+    this.#warn(
+      `close() was called inside of a section, and waits for ${namesOf(first.row.at.name, others)} to be unlocked. If the ` +
+        `section awaits close(), each waits for the other until the lock is revoked and close() gives up. ${REMEDY_INSIDE}`,
+    );
+  }
+
+  #warn(text: string): void {
+    // A clock without `stay` is set by hand, in a test: some seconds on it are no reason for a warning.
+    if (this.#clock.stay !== undefined) process.emitWarning(text, "DynamutexWarning");
   }
 
   /** Sleeps while something is left to wait for, and there is time. Keeps the process alive meanwhile. */
@@ -117,15 +142,21 @@ export class Closing {
   }
 }
 
-const REMEDY = "Unlock every lock, end sections when lock.signal aborts, or set a longer drainMs";
+const REMEDY =
+  "Unlock every lock before its section awaits close(), end sections when lock.signal aborts, or set a longer drainMs";
+
+const REMEDY_INSIDE = "Call close() after the section has ended, or do not await it there";
 
 /** Names one lock, since a forgotten `unlock()` is as likely as a slow section. */
 function namesOf(first: string | undefined, others: readonly unknown[]): string {
   return `lock ${JSON.stringify(first)}${others.length === 0 ? "" : ` and ${others.length} more`}`;
 }
 
-function message([first, ...others]: readonly LockLostError[]): string {
+function message([first, ...others]: readonly LockLostError[], waitedForItself: boolean): string {
   const names = namesOf(first?.lockName, others).replace(/^l/, "L");
   const were = others.length === 0 ? "was" : "were";
-  return `${names} ${were} revoked: the section had not ended when the drain was over. ${REMEDY}`;
+  const revoked = `${names} ${were} revoked: the section had not ended when the drain was over`;
+  return waitedForItself
+    ? `${revoked}, and close() was called inside of a section. ${REMEDY_INSIDE}`
+    : `${revoked}. ${REMEDY}`;
 }

@@ -13,6 +13,7 @@ import { type Closeable, Closing } from "./closing.js";
 import { Contention } from "./contention.js";
 import { Scheduler } from "./requests.js";
 import { endAfter } from "./retry.js";
+import { type SectionStack, sectionStack } from "./section-stack.js";
 import { Sightings } from "./sightings.js";
 
 /** For how many semaphores a process remembers the number of permits. */
@@ -78,6 +79,8 @@ export class Session {
   contention: Contention | undefined;
   readonly scheduler: Scheduler;
   readonly agenda: Agenda;
+  /** Runs the functions of its sections. */
+  readonly sectionStack: SectionStack = sectionStack();
   /** The leases that are held or being released. A close waits for them, and revokes those whose sections do not end. */
   readonly leases: Set<HeldLease> = new Set();
   /** The number of permits of each semaphore that this process uses: the largest, if it uses several. */
@@ -203,6 +206,6 @@ export class Session {
       this.#closed.abort(reason);
       for (const stop of [...this.#waits]) stop(reason);
     }
-    return this.#closing.close(drainMs);
+    return this.#closing.close(drainMs, { isInside: this.sectionStack.isInside() });
   }
 }

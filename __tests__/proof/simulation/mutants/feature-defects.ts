@@ -74,6 +74,11 @@ export const FEATURE_DEFECTS: Defects = {
     takesOut: ["trap 34", "shutdown#what-is-promised: One bound"],
     "session/closing.ts": { "#pauseWhile(() => this.remainingMs)": "#pauseWhile(() => 1_000)" },
   },
+  "a close does not know that a section has called it": {
+    takesOut: ["locks#locks: close()"],
+    "session/section-stack.ts": { "functionsOnStack().includes(name)": "false" },
+    test: "behaviour/closing-inside",
+  },
   "a close does not revoke the sections that run on": {
     takesOut: ["trap 30", "shutdown#what-is-promised: A revoked section"],
     "session/closing.ts": { "lease.revoke() ?? []": "[]" },
