@@ -201,7 +201,7 @@ class LockFlights implements FlightClaims {
 
   /** The lock, if a section of this process has it. A lease that is not handed out yet does not count. */
   get #own(): LockInfo | undefined {
-    return this.#session.leasesOn(this.#resource.at).find(({ inUseSince }) => inUseSince !== undefined)?.info;
+    return this.#session.leases.on(this.#resource.at).find(({ inUseSince }) => inUseSince !== undefined)?.info;
   }
 
   /** Looks for a result, for all calls that have asked. @throws the store's error. */

@@ -91,7 +91,7 @@ export class Exit {
   /** Makes the last write to the row. A close waits for it. @param how what is done with the row. */
   #leave<Result>(how: () => Promise<Result>): Promise<Result> {
     this.#lease.leave();
-    this.#session.keepLease(this.#lease);
+    this.#session.leases.add(this.#lease);
     const leaving = how().finally(() => this.#session.forgetLease(this.#lease));
     // Only the caller that leaves the lease gets the store's error. For all other callers the lease is over.
     this.#exited = leaving.then(

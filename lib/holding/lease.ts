@@ -39,7 +39,7 @@ export class Lease extends Term implements HeldLease {
   /** From here on a closing table waits for the lease. @param tellLoss is called if the lease is lost. */
   keep(tellLoss: () => void = () => undefined): void {
     this.#tellLoss = tellLoss;
-    this.session.keepLease(this);
+    this.session.leases.add(this);
   }
 
   /**
@@ -92,9 +92,15 @@ export class Lease extends Term implements HeldLease {
     return undefined;
   }
 
+  protected override onNewUuid(before: RowLease): void {
+    this.session.leases.renamed(this, before);
+  }
+
   protected override onLost(error: LockLostError, wasInUse: boolean): void {
     // A close does not wait for a section that has lost its lock before: nobody may be there to end that section.
+    // Of a revoked section it does, and nobody waits behind that section.
     if (wasInUse && error.reason !== "closed") this.session.forgetLease(this);
+    else this.session.leases.loseUuids(this);
     if (wasInUse) for (const section of this.sections) section.abort(error);
     this.#tellLoss();
   }

@@ -54,14 +54,13 @@ interface Writing {
  */
 export abstract class Term {
   readonly settings: MutexSettings;
-  /** The row as the last write has left it. */
-  row: RowLease;
   /** Why the last renewal got no answer, if it got none. */
   lastFailure: unknown;
   protected readonly session: Session;
   protected readonly events: LeaseEvents;
   /** One, or none; several on the shared side of a shared mutex. */
   protected readonly sections: Set<Section> = new Set();
+  #row: RowLease;
   #state: State = { kind: "idle" };
   #writing: Writing | undefined;
   #cancelRenewal: () => void = nothing;
@@ -70,11 +69,25 @@ export abstract class Term {
     this.settings = row.settings;
     this.session = session;
     this.events = events;
-    this.row = row;
+    this.#row = row;
+  }
+
+  /** The row as the last write has left it. */
+  get row(): RowLease {
+    return this.#row;
+  }
+
+  set row(row: RowLease) {
+    const before = this.#row;
+    this.#row = row;
+    if (row.uuid !== before.uuid || row.others !== undefined) this.onNewUuid(before);
   }
 
   /** Called once, when it is lost. @param wasInUse whether it has sections to tell. */
   protected abstract onLost(error: LockLostError, wasInUse: boolean): void;
+
+  /** Called when the row may have another uuid. @param before the row with the uuid before. */
+  protected abstract onNewUuid(before: RowLease): void;
 
   /** The loss, if any. Every read checks the deadline, because a blocked event loop runs no timers. */
   get lost(): LockLostError | undefined {

@@ -4,7 +4,7 @@ import type { Address, SortRange } from "../protocol/addresses.js";
 import { wasApplied } from "../protocol/was-applied.js";
 import type { Vacate } from "../protocol/writes.js";
 import { Copies } from "../session/requests.js";
-import { rowsOf, type Session } from "../session/session.js";
+import type { Session } from "../session/session.js";
 import { adminRequest } from "./admin-request.js";
 import { rowsIn } from "./inspect.js";
 
@@ -34,7 +34,8 @@ export async function forceUnlock(
   publish("dynamutex:forced", { name, uuid, now });
   // A holder elsewhere learns of it at its next renewal. One in this process must not wait for that, and neither must the
   // calls that wait behind it.
-  for (const lease of session.leases) if (rowsOf(lease.row).some((row) => row.uuid === uuid)) lease.lose("forced");
+  const own = session.leases.with(uuid);
+  if (own !== undefined && session.leases.has(own)) own.lose("forced");
   return true;
 }
 

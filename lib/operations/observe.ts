@@ -81,7 +81,7 @@ function watcherOf(session: Session, { at, settings }: Target) {
   let over: string | undefined;
   return async (end: AbortSignal, { isFirst }: { readonly isFirst: boolean }): Promise<LockInfo | null | undefined> => {
     // The lease of this process, while a section relies on it: nobody else has the row.
-    const own = session.leasesOn(at).find(({ held }) => held);
+    const own = session.leases.on(at).find(({ held }) => held);
     if (own !== undefined) return own.info;
     const ask = async (signal: AbortSignal) => {
       // What is known when the reply arrives says nothing of the row in it, which may have been renewed since (trap 39).

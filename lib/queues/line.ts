@@ -52,6 +52,8 @@ export class Line {
   readonly waiters: Standing[] = [];
   /** The leases that its callers have, the latest last. */
   readonly leases: Set<OwnLease> = new Set();
+  /** The latest of them, or one that has ended. */
+  #latest: OwnLease | undefined;
   /** The agents and tries that may still take a lease, including those that nobody needs any more. */
   readonly #claiming = new Set<Agent>();
   readonly #session: Session;
@@ -128,9 +130,9 @@ export class Line {
 
   /** Who has the lock, as this process knows it: from its own latest lease, or from the row that an agent or a try has seen. */
   get holder(): LockInfo | undefined {
-    const own = [...this.leases].at(-1);
-    if (own !== undefined) return own.lease.info;
-    return this.#watcher?.seen ?? this.#asking?.seen;
+    // Each waiting call asks for it again and again, so the latest is looked for once after it has changed.
+    if (this.#latest === undefined || !this.leases.has(this.#latest)) this.#latest = [...this.leases].at(-1);
+    return this.#latest?.lease.info ?? this.#watcher?.seen ?? this.#asking?.seen;
   }
 
   /** The last agent or try that has asked the table. */
@@ -231,6 +233,7 @@ export class Line {
   /** An agent has taken a lease. */
   keep(own: OwnLease): void {
     this.leases.add(own);
+    this.#latest = own;
     this.blocked = undefined;
   }
 

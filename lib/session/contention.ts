@@ -83,7 +83,6 @@ export class Contention {
   waitsFor(row: Row): void {
     this.sees(row);
     const known = row.uuid === undefined ? undefined : this.#of(row);
-    // `#has` searches all leases, so ask it only if this process has a turn.
     if (known?.turnSince !== undefined && !this.#has(row)) known.turnSince = undefined;
   }
 

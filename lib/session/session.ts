@@ -1,7 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { LockError, type LossReason } from "../errors.js";
-import type { LockInfo } from "../lock-info.js";
-import type { Address } from "../protocol/addresses.js";
+import { LockError } from "../errors.js";
 import type { Row } from "../protocol/row.js";
 import { retraced } from "../retraced.js";
 import type { Store } from "../store.js";
@@ -9,48 +7,18 @@ import type { Clock } from "../time/clock.js";
 import { listenWithoutBound } from "./abort-listening.js";
 import { Agenda } from "./agenda.js";
 import { BoundedMap } from "./bounded-map.js";
-import { type Closeable, Closing } from "./closing.js";
+import { Closing } from "./closing.js";
 import { Contention } from "./contention.js";
+import { type HeldLease, HeldLeases } from "./held-leases.js";
 import { Scheduler } from "./requests.js";
 import { endAfter } from "./retry.js";
 import { type SectionStack, sectionStack } from "./section-stack.js";
 import { Sightings } from "./sightings.js";
 
+export { type HeldLease, rowsOf } from "./held-leases.js";
+
 /** For how many semaphores a process remembers the number of permits. */
 const MOST_SEMAPHORES = 1_000;
-
-/** A row of a lease. A lock of several permits has several: the first, and `others`. */
-interface HeldRow {
-  readonly at: Address;
-  readonly uuid: string;
-  readonly others?: readonly HeldRow[] | undefined;
-}
-
-/** All rows of a lease: several for a lock of several permits. */
-export function rowsOf<Held extends { readonly others?: readonly Held[] | undefined }>(row: Held): readonly Held[] {
-  return row.others === undefined ? [row] : [row, ...row.others];
-}
-
-/** A lease that this process holds, on a lock's row or on a place in a queue. */
-export interface HeldLease extends Closeable {
-  readonly row: HeldRow;
-  /** What is known to be on the row, for people. */
-  readonly info: LockInfo;
-  /** Whether a section relies on it, and it has not been lost. */
-  readonly held: boolean;
-  /** Since when the section that relies on it runs, on `atLeast`; undefined if none does. */
-  readonly inUseSince: number | undefined;
-  /** Its row is known not to be ours any more. */
-  lose(reason: LossReason): void;
-}
-
-/**
- * The leases of each table of this process that has any, and whose clock runs by itself: with a clock that is set by hand, one
- * process plays many hosts.
- */
-const LEASES_OF_TABLES = new Set<ReadonlySet<HeldLease>>();
-
-export const leasesOfProcess = (): readonly HeldLease[] => [...LEASES_OF_TABLES].flatMap((leases) => [...leases]);
 
 /** Which table the locks of a process are in, to tell it from others. */
 export interface TableId {
@@ -82,7 +50,7 @@ export class Session {
   /** Runs the functions of its sections. */
   readonly sectionStack: SectionStack = sectionStack();
   /** The leases that are held or being released. A close waits for them, and revokes those whose sections do not end. */
-  readonly leases: Set<HeldLease> = new Set();
+  readonly leases: HeldLeases;
   /** The number of permits of each semaphore that this process uses: the largest, if it uses several. */
   readonly semaphores: Map<string, number> = new BoundedMap(MOST_SEMAPHORES);
   /** The last read that was sent to learn the table's time, if it is in flight. */
@@ -115,31 +83,19 @@ export class Session {
     this.uuid = parts.uuid ?? (() => randomUUID({ disableEntropyCache: true }));
     this.sightings = new Sightings(parts.clock);
     this.scheduler = new Scheduler(parts.clock);
+    this.leases = new HeldLeases(parts.clock.stay !== undefined);
     this.agenda = new Agenda(parts.clock, this.leases, parts.togetherFrom);
     listenWithoutBound(this.#closed.signal);
   }
 
   /** The turns of this process, created when somebody waits. */
   contended(): Contention {
-    this.contention ??= new Contention(this.clock, (at) => this.leasesOn(at).length > 0);
+    this.contention ??= new Contention(this.clock, (at) => this.leases.on(at).length > 0);
     return this.contention;
   }
 
-  keepLease(lease: HeldLease): void {
-    this.leases.add(lease);
-    if (this.clock.stay !== undefined) LEASES_OF_TABLES.add(this.leases);
-  }
-
   forgetLease(lease: HeldLease): void {
-    if (!this.leases.delete(lease)) return;
-    if (this.leases.size === 0) LEASES_OF_TABLES.delete(this.leases);
-    this.#closing?.checkSettled();
-  }
-
-  /** The leases of this process on a row: a lease that is being released may be there beside the next one. */
-  leasesOn({ name, sort }: Address): readonly HeldLease[] {
-    const isIt = ({ at }: HeldRow): boolean => at.name === name && at.sort === sort;
-    return [...this.leases].filter(({ row }) => rowsOf(row).some(isIt));
+    if (this.leases.delete(lease)) this.#closing?.checkSettled();
   }
 
   /** Aborts when the table closes. */

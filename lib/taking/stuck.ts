@@ -1,6 +1,6 @@
 import { publish } from "../diagnostics.js";
 import { displayTime } from "../protocol/lease-time.js";
-import { type HeldLease, leasesOfProcess, rowsOf, type Session } from "../session/session.js";
+import type { HeldLease, Session } from "../session/session.js";
 
 /** How long a call waits behind one section of its own process before that is told. */
 const STUCK_AFTER_MS = 5_000;
@@ -38,10 +38,8 @@ export function watchForStuck(session: Session, call: number, inTheWay: () => st
  * the same owner. Another owner would be another host, such as one of a table in memory.
  */
 function leaseOfThisProcess({ leases, owner }: Session, uuid: string | undefined): HeldLease | undefined {
-  if (uuid === undefined) return undefined;
-  const hasIt = ({ row }: HeldLease): boolean => rowsOf(row).some((one) => one.uuid === uuid);
-  for (const lease of leases) if (hasIt(lease)) return lease;
-  return leasesOfProcess().find((lease) => hasIt(lease) && lease.info.owner === owner);
+  const lease = uuid === undefined ? undefined : leases.with(uuid);
+  return lease?.info.owner === owner ? lease : undefined;
 }
 
 /** The same lease, if a section runs on it. */

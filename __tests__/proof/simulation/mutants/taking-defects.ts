@@ -184,9 +184,17 @@ export const TAKING_DEFECTS: Defects = {
     "taking/stuck.ts": { "else tell(session, call, lease, now - waitsSince);": "else void tell;" },
     test: "behaviour/taking/stuck",
   },
+  "a call that waits walks the leases of its process": {
+    takesOut: ["protocol#waiting 6"],
+    "session/held-leases.ts": {
+      "return this.#byUuid.get(uuid);":
+        "for (const lease of this) if (rowsOf(lease.row).some((row) => row.uuid === uuid)) return lease; return undefined;",
+    },
+    test: "behaviour/taking/many-waiters",
+  },
   "a section of this process does not hear that its lock was ended by force": {
     takesOut: ["trap 37", "protocol#losing"],
-    "operations/force-unlock.ts": { 'lease.lose("forced");': "void lease;" },
+    "operations/force-unlock.ts": { 'own.lose("forced");': "void own;" },
     test: "operations/force-unlock",
   },
   "a loss that handOff() finds does not end its section": {
