@@ -18,6 +18,7 @@ const CHANNELS: Readonly<Record<keyof Diagnostics, true>> = {
   "dynamutex:lost": true,
   "dynamutex:released": true,
   "dynamutex:request": true,
+  "dynamutex:blocked": true,
   "dynamutex:stuck": true,
   "dynamutex:forced": true,
   "dynamutex:permits-differ": true,

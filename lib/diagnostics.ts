@@ -112,6 +112,19 @@ export interface Diagnostics {
     readonly waitedMs: number;
   };
   /**
+   * A call has waited for 5 s, behind whomever. It goes on waiting. Published once a call, and not for a candidate of `elect()`, which
+   * waits by design, or for a try.
+   */
+  readonly "dynamutex:blocked": {
+    /** For a set, all of its names. */
+    readonly name: string;
+    readonly call: number;
+    /** Who is in the way, as last seen: of a set, the holder of one of its locks. `expires` is the end of the lease. */
+    readonly holder: LockInfo;
+    /** How long the call has waited, in ms, since it first found the lock held. */
+    readonly waitedMs: number;
+  };
+  /**
    * A call has waited for 5 s while one and the same section of its own process held the lock. If that section awaits the call,
    * neither ends: a mutex is not re-entrant. Published once a call; the first of a process is a process warning as well. The call
    * goes on waiting.
@@ -251,7 +264,7 @@ export type RequestOperation =
   | ("read" | "query" | "scan" | "transact");
 
 const NAMES =
-  "asked acquired renewed renewal-failed one-by-one wanted lost released missed failed stuck forced release-failed request " +
+  "asked acquired renewed renewal-failed one-by-one wanted lost released missed failed blocked stuck forced release-failed request " +
   "not-shared not-recorded wait-failed ticket-lost permits-differ election clock";
 
 /**

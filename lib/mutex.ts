@@ -201,7 +201,8 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
     return new Election<Held>({
       session: this.#session,
       name: this.name,
-      campaign: (led, ends) => this.#calls.run(led, { signal: ends, data: copy, waitMs: Number.POSITIVE_INFINITY }),
+      campaign: (led, ends) =>
+        this.#calls.campaign(led, { signal: ends, data: copy, waitMs: Number.POSITIVE_INFINITY }),
       observe: (observed) => this.observe(observed),
       lead,
       signal,

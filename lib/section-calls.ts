@@ -55,6 +55,11 @@ export class SectionCalls<Held> {
     return await runUnder(lock, fn, options.signal);
   }
 
+  /** Runs a candidate of an election: its wait may last as long as the leader leads, and is not told as long. */
+  async campaign<T>(fn: (lock: Held) => T | Promise<T>, options: LockOptions): Promise<T> {
+    return await runUnder(await this.#lock(options, { isCandidate: true }), fn, options.signal);
+  }
+
   async tryRun<T>(fn: (lock: Held) => T | Promise<T>, options: TryRunOptions = NONE): Promise<TryRun<T>> {
     checkFunction("fn", fn);
     const tried = await this.#try((this.#how.checkTryRun ?? this.#how.checkTry)(options));
@@ -77,7 +82,10 @@ export class SectionCalls<Held> {
     return shownAs("Lockable", this.toJSON(), options);
   }
 
-  async #lock(options: LockOptions): Promise<HeldLock> {
+  async #lock(
+    options: LockOptions,
+    { isCandidate = false }: { readonly isCandidate?: boolean } = {},
+  ): Promise<HeldLock> {
     const { name, settings } = this.#resource;
     const { signal, waitMs = settings.waitMs } = (this.#how.checkLock ?? lockOptions)(options);
     signal?.throwIfAborted();
@@ -87,7 +95,8 @@ export class SectionCalls<Held> {
       return tried.lock;
     }
     const request = this.#requestOf(options);
-    const call = new Call<HeldLock>(this.#sections.session, name, { signal, waitMs, isPatient: true, asksFor: 1 });
+    const bounds = { signal, waitMs, isPatient: true, asksFor: 1, isCandidate };
+    const call = new Call<HeldLock>(this.#sections.session, name, bounds);
     try {
       return await call.begin(() => this.#sections.add({ request, call, settle: (lock) => call.settle(lock) }));
     } catch (error) {

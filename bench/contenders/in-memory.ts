@@ -15,7 +15,7 @@ const REQUEST_MS = 5;
 export async function openInMemory({ leaseMs }: LockerOptions): Promise<Locker> {
   let requests = 0;
   const near = new MemoryStore(new MemoryTable());
-  const far = new Proxy(near, {
+  const far = new Proxy<Store>(near, {
     get(store, member: keyof Store) {
       const operation = store[member] as (...args: unknown[]) => unknown;
       if (typeof operation !== "function") return operation;

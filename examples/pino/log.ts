@@ -9,6 +9,7 @@ const LEVELS: Record<keyof Diagnostics, "error" | "warn" | "info" | "debug" | "t
   "dynamutex:failed": "error",
   "dynamutex:stuck": "error",
   "dynamutex:permits-differ": "error",
+  "dynamutex:blocked": "warn",
   "dynamutex:one-by-one": "info",
   "dynamutex:renewal-failed": "warn",
   "dynamutex:release-failed": "warn",

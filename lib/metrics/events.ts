@@ -32,6 +32,7 @@ export function countRequests(instruments: Instruments, labels: Labels): Listene
 
 /** The channels on which nothing is told of a section that goes well. */
 const WARNINGS: readonly (keyof Diagnostics)[] = [
+  "dynamutex:blocked",
   "dynamutex:stuck",
   "dynamutex:renewal-failed",
   "dynamutex:release-failed",

@@ -6,7 +6,7 @@ import type { Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
 import { TooLate } from "../session/backlog.js";
 import type { Session } from "../session/session.js";
-import { leaseInUse, watchForStuck } from "./stuck.js";
+import { leaseInUse, watchLongWait } from "./stuck.js";
 
 /** How long a call waits for a first answer from the table, however long it would wait for the lock. */
 export const FIRST_ANSWER_MS = 10_000;
@@ -23,6 +23,8 @@ export interface CallBounds {
   readonly isPatient?: boolean;
   /** How many locks the caller asks for; 0, the default, for a call of the library's own, which the channels do not report. */
   readonly asksFor?: number;
+  /** Whether it is for a candidate of an election, which waits by design: then it is not told that it waits long. */
+  readonly isCandidate?: boolean;
 }
 
 /** Why a call has ended without an answer. */
@@ -87,11 +89,11 @@ export class Call<Answer> {
   #isMissed = false;
   #resolve: ((answer: never) => void) | undefined;
   #reject: ((reason: unknown) => void) | undefined;
-  /** Ends what must not outlast the call: its timer, its listeners, the watch for a section that does not end. */
+  /** Ends what must not outlast the call: its timer, its listeners, the watch for a long wait. */
   #unregister: (() => void) | undefined;
   #cancelTimer: (() => void) | undefined;
   #stopListening: (() => void) | undefined;
-  #endStuckWatch: (() => void) | undefined;
+  #endLongWatch: (() => void) | undefined;
   #mayExit: (() => void) | undefined;
 
   constructor(session: Session, name: string | undefined, bounds: CallBounds) {
@@ -230,11 +232,13 @@ export class Call<Answer> {
     if (name !== undefined) this.inContext(() => publish("dynamutex:wait-failed", { name, cause }));
   }
 
-  /** Somebody is in its way: from here on it is watched whether that is a section of this process which does not end. */
+  /** Somebody is in its way: from here on it is watched whether the wait is long, and whether a section of this process does not end. */
   isBlocked(): void {
-    if (!this.isPatient || this.isSettled) return;
+    if (!this.isPatient || this.isSettled || this.name === undefined || this.bounds.isCandidate) return;
+    const { name, number } = this;
     // A set waits for the lock that was last seen in the way.
-    this.#endStuckWatch ??= this.inContext(() => watchForStuck(this.#session, this.number, () => this.holder?.uuid));
+    const holder = (): LockInfo | undefined => this.holder;
+    this.#endLongWatch ??= this.inContext(() => watchLongWait(this.#session, { name, number, holder }));
   }
 
   /** Keeps the process alive, which the timeout's alarm does not, until the call ends: for a call for which nothing is under way. */
@@ -265,7 +269,7 @@ export class Call<Answer> {
     this.#unregister?.();
     this.#cancelTimer?.();
     this.#stopListening?.();
-    this.#endStuckWatch?.();
+    this.#endLongWatch?.();
     this.#mayExit?.();
     for (const listener of this.#onEnd) listener(failure);
     return true;

@@ -1,36 +1,57 @@
 import { publish } from "../diagnostics.js";
+import type { LockInfo } from "../lock-info.js";
 import { displayTime } from "../protocol/lease-time.js";
 import type { HeldLease, Session } from "../session/session.js";
 
-/** How long a call waits behind one section of its own process before that is told. */
-const STUCK_AFTER_MS = 5_000;
+/** How long a call waits before that is told. */
+const LONG_MS = 5_000;
 
 /** Whether this process was warned: a process whose sections are long has many such calls, which the channel tells one by one. */
 let isWarned = false;
 
+/** What is watched of a call that waits. */
+interface WaitingCall {
+  readonly name: string;
+  readonly number: number;
+  /** Who is in its way at present, as last seen. */
+  readonly holder: () => LockInfo | undefined;
+}
+
 /**
- * Tells once a call that it has waited for 5 s while one and the same section of its own process held the lock: a `lock()`
- * inside of a section of the same name waits for ever. The call is not refused, because an innocent call may wait as long.
+ * Tells once a call that it has waited for 5 s, behind whomever: a holder that was killed keeps its lock until its lease ends. And
+ * once that one and the same section of its own process has held the lock for that time: a `lock()` inside of a section of
+ * the same name waits for ever. The call is not refused, because an innocent call may wait as long.
  *
  * The time is counted on the stopwatch that never runs ahead: a host that was suspended has not waited.
  *
- * @param call the call that waits.
- * @param inTheWay the uuid of the acquisition that the call waits for at present.
  * @returns a function that ends the watch.
  */
-export function watchForStuck(session: Session, call: number, inTheWay: () => string | undefined): () => void {
+export function watchLongWait(session: Session, call: WaitingCall): () => void {
   const { clock } = session;
+  const { name, number } = call;
   const waitsSince = clock.atLeast();
+  let isTold = false;
+  let isOver = false;
   const look = (): void => {
     const now = clock.atLeast();
-    const lease = leaseInUse(session, inTheWay());
+    const holder = call.holder();
+    if (holder !== undefined && !isTold) {
+      isTold = true;
+      publish("dynamutex:blocked", { name, call: number, holder, waitedMs: now - waitsSince });
+      // A subscriber may end the call.
+      if (isOver) return;
+    }
+    const lease = leaseInUse(session, holder?.uuid);
     const together = lease === undefined ? now : Math.max(waitsSince, lease.inUseSince);
-    const leftMs = together + STUCK_AFTER_MS - now;
+    const leftMs = together + LONG_MS - now;
     if (lease === undefined || leftMs > 0) cancel = clock.alarm(leftMs, look);
-    else tell(session, call, lease, now - waitsSince);
+    else tell(session, number, lease, now - waitsSince);
   };
-  let cancel = clock.alarm(STUCK_AFTER_MS, look);
-  return () => cancel();
+  let cancel = clock.alarm(LONG_MS, look);
+  return () => {
+    isOver = true;
+    cancel();
+  };
 }
 
 /**

@@ -179,9 +179,21 @@ export const TAKING_DEFECTS: Defects = {
     },
     test: "behaviour/taking/takeover",
   },
+  "a long wait behind another process is not told": {
+    takesOut: ["locks#locks: A call that has waited"],
+    "taking/stuck.ts": {
+      "if (holder !== undefined && !isTold) {": "if (leaseInUse(session, holder?.uuid) && holder && !isTold) {",
+    },
+    test: "behaviour/taking/long-wait",
+  },
+  "a candidate of an election is told as a call that waits long": {
+    takesOut: ["locks#locks: A call that has waited"],
+    "taking/call.ts": { " || this.bounds.isCandidate) return;": ") return;" },
+    test: "behaviour/taking/long-wait",
+  },
   "nested locks are not told": {
     takesOut: ["locks#locks: A mutex is not re-entrant"],
-    "taking/stuck.ts": { "else tell(session, call, lease, now - waitsSince);": "else void tell;" },
+    "taking/stuck.ts": { "else tell(session, number, lease, now - waitsSince);": "else void tell;" },
     test: "behaviour/taking/stuck",
   },
   "a call that waits walks the leases of its process": {
