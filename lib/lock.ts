@@ -62,8 +62,8 @@ export interface Lock extends AsyncDisposable {
    * `autoRenew: false`. A mark that was there when the lock was taken may be this host's own, and counts only after
    * `handOverMs`. It may become false again, because those who wait may give up. Always false for a lock that is not held, and on the shared side of a shared mutex.
    *
-   * A process that ends its section while this is true leaves the lock to others for two of their longest polls before
-   * it takes it again.
+   * A process that ends its section while this is true leaves the lock to others for as long as the slowest of them needs, at most
+   * 5 s, before it takes it again.
    *
    * @example
    * for (const item of items) {

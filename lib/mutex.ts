@@ -159,7 +159,7 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
    * @throws the errors of `lock()`; {@link LockConfigError} for a table without a sort key.
    *
    * @example
-   * const token = await mutex.singleFlight(async (lock) => await fetchToken(lock.signal), { freshMs: 60_000 });
+   * const rates = await mutex.singleFlight(async (lock) => await fetchRates(lock.signal), { freshMs: 60_000 });
    */
   async singleFlight<T>(fn: (lock: Held) => T | Promise<T>, options: SingleFlightOptions = NONE): Promise<T> {
     const { freshMs = 0, signal, waitMs = this.#resource.settings.waitMs } = singleFlightOptions(options);

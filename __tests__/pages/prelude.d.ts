@@ -37,7 +37,7 @@ declare global {
   function callApi(...args: unknown[]): Promise<void>;
   function respond(status: number): void;
   function refresh(): Promise<void>;
-  function fetchToken(signal: AbortSignal): Promise<string>;
+  function fetchRates(signal: AbortSignal): Promise<Record<string, number>>;
   function fetchCustomer(...args: unknown[]): Promise<unknown>;
   function buildReport(...args: unknown[]): Promise<void>;
   function sendInvoices(...args: unknown[]): Promise<void>;

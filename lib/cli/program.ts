@@ -138,8 +138,8 @@ const PROGRAM_HELP = `
 Examples:
   $ export DYNAMUTEX_TABLE=locks
   $ dynamutex create-table
-  $ dynamutex run nightly-report -- ./report.sh
-  $ dynamutex run --every 1h --busy-code 0 send-invoices -- ./send-invoices.sh
+  $ dynamutex run deploy -- ./deploy.sh production
+  $ dynamutex run --every 1d --busy-code 0 nightly-report -- ./report.sh
   $ dynamutex ls --watch
 
 Region, endpoint and credentials are those of the AWS CLI: AWS_REGION, AWS_PROFILE, ~/.aws/config.
