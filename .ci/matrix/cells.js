@@ -9,6 +9,7 @@ import { MODULES } from "../entries.js";
 import {
   BOTH,
   BOTH_BUNDLED,
+  CLIENT_OF_THE_APPLICATION,
   COMMONJS,
   CONTEND_TS,
   CTS,
@@ -273,11 +274,20 @@ const STRICT = [
   files: { ...files, "tsconfig.json": files["tsconfig.json"].replace('"entry-points.ts",', "") },
 }));
 
+/** The application's client is older than the SDK that npm has put below the library. */
+const OLDER_CLIENT = cell(
+  "ESM, a client older than the library's own",
+  "module",
+  { "main.js": CLIENT_OF_THE_APPLICATION },
+  ["main.js"],
+);
+
 /** With the newest versions of the dependencies that the package allows, and with the lowest. */
 export const CELLS = {
   newest: [...PLAIN, ...OTHERS, ...TEST_RUNNERS, ...DOMS, ...TESTING, ...BUNDLES, ONE_BUNDLE, ...TYPESCRIPT, ...MIXED],
   ...Object.fromEntries(NESTS.map((nest) => [`NestJS ${nest}`, NEST])),
   lowest: [...PLAIN.slice(0, 2), TEST_RUNNERS[0], TYPESCRIPT.find(({ name }) => /5\.9, module nodenext/.test(name))],
+  "older client": [OLDER_CLIENT],
   pnpm: STRICT,
 };
 

@@ -65,6 +65,7 @@ try {
         [...tools, ...newest, `@nestjs/common@${nest}`, `@nestjs/core@${nest}`, "reflect-metadata", "rxjs"],
       ]),
     ),
+    "older client": [...tools, ...oldest.filter((name) => name.includes("client-dynamodb"))],
     // What the package depends on is no dependency of its user.
     pnpm: tools.filter((tool) => /^(typescript|@types\/node)@/.test(tool)),
   };
@@ -78,7 +79,9 @@ try {
     await write(root, {});
     if (set === "pnpm") await installByPnpm(root, [tarball.path, ...packages]);
     else await install(root, [tarball.path, ...packages], set === "newest" ? "online" : "offline");
-    const versionOf = async (name) => `${name} ${await versionIn(root, name)}`;
+    // The library's own copy, if it has one.
+    const own = join(root, "node_modules", "dynamutex");
+    const versionOf = async (name) => `${name} ${await versionIn(own, name).catch(() => versionIn(root, name))}`;
     const installed = set === "pnpm" ? ["found by pnpm"] : await Promise.all(Object.keys(dependencies).map(versionOf));
     console.log(`== the ${set} dependencies: ${installed.join(", ")}`);
     await each(cells, (cell, index) => runCell(root, cell, index, nodes));

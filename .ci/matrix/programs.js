@@ -100,6 +100,16 @@ contend(process.env.TABLE_NAME).then(
 
 export const ESM = `import { LockTable, LockTimeoutError } from "dynamutex";\n${CONTEND}${MAIN}`;
 
+/** The same with a client of the application's copy of the SDK. */
+export const CLIENT_OF_THE_APPLICATION = `import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { LockTable as Table, LockTimeoutError } from "dynamutex";
+class LockTable extends Table {
+  constructor(options) {
+    super({ ...options, client: new DynamoDBClient({}) });
+  }
+}
+${CONTEND}${MAIN}`;
+
 /** What another runtime has to do as Node does: contend, be told of a loss and publish it, and run the command. */
 export const RUNTIME = `import { execFileSync } from "node:child_process";
 import { subscribe } from "node:diagnostics_channel";
