@@ -126,18 +126,22 @@ test("trap 47: an attribute that is called like a property of all objects is one
   await lock.unlock();
 });
 
-test.each<[string, MutexOptions, boolean]>([
-  ["a fenced take", { fencing: true }, false],
-  ["a take for a tick", {}, true],
-  ["a fenced take for a tick", { fencing: true }, true],
+test.each<[string, MutexOptions, boolean, "behind" | "ahead of"]>([
+  ["a fenced take", { fencing: true }, false, "behind"],
+  ["a fenced take", { fencing: true }, false, "ahead of"],
+  ["a take for a tick", {}, true, "behind"],
+  ["a fenced take for a tick", { fencing: true }, true, "behind"],
+  ["a fenced take for a tick", { fencing: true }, true, "ahead of"],
 ])(
-  "trap 47: %s puts a row back whose token is no whole number, and nobody gets the lock",
-  async (_, options, isTick) => {
+  "trap 47: %s puts a row back whose token is no whole number, and nobody gets the lock: %p, %p, %p the time",
+  async (_, options, isTick, where) => {
     const at = (tick: number) => (isTick ? { once: tick } : {});
-    const mutex = scene.host().mutex(scene.name, options);
+    const time = new ManualTime();
+    const mutex = scene.host({ clock: time.clock() }).mutex(scene.name, options);
     // This process then knows the time and what the row remembers, so it takes the row without reading it.
     await (await mutex.tryLock(at(1)))?.unlock();
-    await scene.put({ ...(await scene.row()), fence: 1.5 });
+    if (where === "behind") await time.advance(10_000);
+    await scene.put({ ...(await scene.row()), fence: where === "behind" ? 1.5 : time.now + 1_000.5 });
     const before = await scene.row();
     scene.proxy.reset();
     const problem = /its fence must be a whole number.*aws dynamodb delete-item/s;

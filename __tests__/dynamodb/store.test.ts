@@ -140,7 +140,7 @@ describe("the requests of a store", () => {
   test("are two for the release of a row that remembers something which its holder does not know of", async () => {
     const { client, sent } = listedClient();
     const store = storeOn(client);
-    const take = takeWith({ fenceSeed: 7 });
+    const take = takeWith({ token: { least: 0, seed: 7, isBehind: false } });
     await store.write(take, forever);
     await store.write({ ...releaseOf(take), uuid: "another" }, forever);
     await store.write(releaseOf(take), forever);

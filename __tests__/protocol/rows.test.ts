@@ -25,6 +25,7 @@ import { generatedItem } from "../support/generated-items.js";
 import { takeWith } from "../support/store-cases.js";
 import { rawItem } from "../support/store-subjects.js";
 import { createTestTable, testClient } from "../support/table.js";
+import { COUNTS } from "../support/write-cases.js";
 
 /** The same items for every change; ROWS_SEED plays others. */
 const SEED = Number(process.env.ROWS_SEED ?? 1);
@@ -46,7 +47,7 @@ const ALL_OVER = { expires: AFTER_ALL, knowledge: { earliest: AFTER_ALL } };
 /** One of each form that a take has. */
 const TAKES = (["nothing", "fence", "tick"] as const).flatMap((remembers) =>
   [undefined, 5].flatMap((tick) =>
-    [undefined, 0].map((fenceSeed) => takeWith({ ...ALL_OVER, remembers, tick, fenceSeed })),
+    [undefined, COUNTS].map((token) => takeWith({ ...ALL_OVER, remembers, tick, token })),
   ),
 );
 

@@ -2,7 +2,7 @@ import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import type { Item } from "../../lib/dynamodb/compile.js";
 import { type Address, LOCK_SORT, MUTEX_QUEUE, PERMITS, placeSort } from "../../lib/protocol/addresses.js";
 import { numberOfMark } from "../../lib/protocol/mark.js";
-import type { Write } from "../../lib/protocol/writes.js";
+import type { TokenDraw, Write } from "../../lib/protocol/writes.js";
 import { type Random, seededRandom } from "./seeded-random.js";
 
 /** An item, or none, and a write that meets it. */
@@ -192,7 +192,7 @@ function writeOf(draw: Draw, kind: Write["kind"], at: Address): Write {
             expires: draw.chance(0.15) ? 0 : draw.stamp(),
           })),
         },
-        fenceSeed: draw.maybe(0.35, () => draw.oneOf([0, 7_000])),
+        token: draw.maybe(0.35, () => tokenOf(draw)),
         tick,
         attempt: isCounted ? draw.oneOf([1, 2, 3]) : undefined,
         seenAttempt: isCounted ? draw.oneOf([undefined, 0, 1, 1, 1, 2]) : undefined,
@@ -202,7 +202,15 @@ function writeOf(draw: Draw, kind: Write["kind"], at: Address): Write {
     case "renew":
       return { kind, at, uuid, expires: draw.stamp() + 1, data, remembers };
     case "reissue":
-      return { kind, at, from: uuid, uuid: "newer", expires: draw.stamp() + 1, fenced: draw.chance(0.5), remembers };
+      return {
+        kind,
+        at,
+        from: uuid,
+        uuid: "newer",
+        expires: draw.stamp() + 1,
+        token: draw.maybe(0.5, () => tokenOf(draw)),
+        remembers,
+      };
     case "vacate": {
       const leaves = draw.oneOf([
         { kind: "free" },
@@ -227,7 +235,7 @@ function writeOf(draw: Draw, kind: Write["kind"], at: Address): Write {
         expires: draw.oneOf([draw.stamp(), STAMP - 30_000, STAMP + 30_000]),
         ttlMs: 7_000,
         owner: "host#3",
-        fenced: draw.chance(0.5),
+        token: draw.maybe(0.5, () => tokenOf(draw)),
         remembers,
       };
     case "put-result":
@@ -242,6 +250,13 @@ function writeOf(draw: Draw, kind: Write["kind"], at: Address): Write {
       return kind satisfies never;
   }
 }
+
+/** In either form, with a time that tokens are on both sides of. */
+const tokenOf = (draw: Draw): TokenDraw => ({
+  least: draw.oneOf([1, 4, 4, 7_000]),
+  seed: 7_000,
+  isBehind: draw.chance(0.5),
+});
 
 /** With a need, or as an older process writes it. */
 const markOf = (draw: Draw): number =>

@@ -1,6 +1,6 @@
 import type { Address } from "../../lib/protocol/addresses.js";
 import type { Memory, Row } from "../../lib/protocol/row.js";
-import type { Remove, Renew, RowAfterRelease, Transfer, Vacate, Want } from "../../lib/protocol/writes.js";
+import type { Remove, Renew, RowAfterRelease, TokenDraw, Transfer, Vacate, Want } from "../../lib/protocol/writes.js";
 import type { WriteOutcome } from "../../lib/store.js";
 
 export const APPLIED: WriteOutcome = { kind: "applied", replaced: undefined, drawn: undefined };
@@ -23,18 +23,21 @@ export const REMEMBERS: Readonly<Record<Memory, Partial<Row>>> = {
 /** What a row may remember, all of it. */
 export const REMEMBERED: Partial<Row> = { fence: 41n, tick: 42 };
 
+/** A draw that counts up from what the row has, whatever the time is. */
+export const COUNTS: TokenDraw = { least: 0, seed: 7_000, isBehind: false };
+
 export function renewalOf(at: Address, uuid: string, expires: number, differences: Partial<Renew> = {}): Renew {
   return { kind: "renew", at, uuid, expires, remembers: "nothing", ...differences };
 }
 
 export function reissueOf(at: Address, differences: Partial<Transfer> = {}): Transfer {
   const fresh = { from: "mine", uuid: "fresh", expires: 100 };
-  return { kind: "reissue", at, ...fresh, fenced: false, remembers: "nothing", ...differences };
+  return { kind: "reissue", at, ...fresh, remembers: "nothing", ...differences };
 }
 
 export function transferOf(at: Address, differences: Partial<Transfer> = {}): Transfer {
   const fresh = { from: "mine", uuid: "fresh", expires: 100, ttlMs: 7_000, owner: "host#3" };
-  return { kind: "transfer", at, ...fresh, fenced: false, remembers: "nothing", ...differences };
+  return { kind: "transfer", at, ...fresh, remembers: "nothing", ...differences };
 }
 
 export function vacateOf(

@@ -92,8 +92,8 @@ describe.each(TABLES)("on %s", (_, hosts) => {
     for (const locks of [one, other, one]) {
       await locks.mutex("fenced", { fencing: true }).run(({ fencingToken }) => tokens.push(fencingToken));
     }
-    const [first = 0n] = tokens;
-    expect(tokens).toEqual([first, first + 1n, first + 2n]);
+    const inOrder = [...new Set(tokens)].sort((before, after) => (before < after ? -1 : 1));
+    expect(tokens).toEqual(inOrder);
   });
 
   test("a tick is granted once among all hosts", async () => {

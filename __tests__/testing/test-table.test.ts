@@ -209,7 +209,7 @@ describe("a lock that is lost", () => {
         .host()
         .mutex("f", { fencing: true })
         .run((lock) => lock.fencingToken),
-    ).toBe(fencingToken + 2n);
+    ).toBeGreaterThan(fencingToken + 1n);
   });
 });
 

@@ -5,6 +5,7 @@ import type { TableLayout } from "../options/table.js";
 import { type Address, LOCK_SORT } from "../protocol/addresses.js";
 import type { Condition, Operand } from "../protocol/conditions.js";
 import { isMark } from "../protocol/mark.js";
+import { FORMAT } from "../protocol/row.js";
 import { askedBy, leftBy, type RowCondition } from "../protocol/rules.js";
 import type { Check, Count, Effect, Write } from "../protocol/writes.js";
 import { marshalledData } from "./data.js";
@@ -196,17 +197,28 @@ function updateOf(
     values[`:${attribute}`] = attributeValue(attribute, value);
     setting.push(`${wordOf(attribute)} = :${attribute}`);
   }
-  if (count !== undefined) setting.push(countingOf(count, wordOf(count.attribute), values));
+  if (count !== undefined) setting.push(countingOf(count, wordOf, values));
   const actions = setting.length === 0 ? [] : [`SET ${setting.join(", ")}`];
   if (remove.length > 0) actions.push(`REMOVE ${remove.map(wordOf).join(", ")}`);
   return actions.join(" ");
 }
 
-function countingOf({ seed }: Count, word: string, values: Item): string {
-  values[":one"] = ONE;
-  if (seed === undefined) return `${word} = ${word} + :one`;
-  values[":seed"] = storedValue(seed);
-  return `${word} = if_not_exists(${word}, :seed) + :one`;
+function countingOf(
+  { attribute, seed, least = 0, isBehind }: Count,
+  wordOf: (attribute: string) => string,
+  values: Item,
+): string {
+  const word = wordOf(attribute);
+  if (!isBehind) {
+    values[":one"] = ONE;
+    values[":seed"] = storedValue(seed);
+    return `${word} = if_not_exists(${word}, :seed) + :one`;
+  }
+  // Each of our rows has this format before the write, so the sum is `least` there, and one more than the seed where there is none.
+  const rest = least - FORMAT;
+  values[":rest"] = storedValue(rest);
+  values[":seed"] = storedValue(seed + 1 - rest);
+  return `${word} = if_not_exists(${wordOf("format")}, :seed) + :rest`;
 }
 
 function valuesOf(layout: TableLayout, attributes: Readonly<Record<string, unknown>>): Item {

@@ -4,7 +4,7 @@ import type { LockData } from "../lock-info.js";
 import type { TableLayout } from "../options/table.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
-import { vacateKept } from "../protocol/was-applied.js";
+import { inOtherForm, vacateKept } from "../protocol/was-applied.js";
 import type { Check, Renew, Write } from "../protocol/writes.js";
 import { listenWithoutBound } from "../session/abort-listening.js";
 import type { DocumentGuard, WriteOutcome } from "../store.js";
@@ -45,8 +45,14 @@ export abstract class RowStore {
     const data = write.kind !== "put-result" && "data" in write ? write.data : undefined;
     if (data !== undefined) this.#renewals.note(write.at, bytesOf(data));
     const outcome = await this.writeOne(write, signal);
-    const again = outcome.kind === "refused" ? vacateKept(write, outcome.row) : undefined;
-    return again === undefined ? outcome : await this.writeOne(again, signal);
+    if (outcome.kind === "applied") return outcome;
+    const kept = vacateKept(write, outcome.row);
+    if (kept !== undefined) return await this.writeOne(kept, signal);
+    const other = inOtherForm(write, outcome.row);
+    if (other === undefined) return outcome;
+    const second = await this.writeOne(other, signal);
+    // A copy of the first form may still be under way.
+    return second.kind === "refused" && outcome.retried ? { ...second, retried: true } : second;
   }
 
   admit(data: LockData | undefined): void {

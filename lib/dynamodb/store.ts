@@ -182,7 +182,7 @@ export class DynamoDbStore extends RowStore implements Store {
       return rowOf(this.layout, write.at, item);
     } catch (error) {
       // Only the token of a row can be damaged in a way that no condition sees.
-      if (write.kind === "take" || (write.kind === "transfer" && write.fenced)) throw error;
+      if (write.kind === "take" || (write.kind === "transfer" && write.token !== undefined)) throw error;
       return undefined;
     }
   }

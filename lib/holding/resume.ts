@@ -2,7 +2,7 @@ import { LockConfigError, LockLostError } from "../errors.js";
 import { type ResumeOptions, resumeOptions } from "../options/calls.js";
 import type { Address } from "../protocol/addresses.js";
 import type { HandOff } from "../protocol/hand-off.js";
-import { holdUntil, type MinimumHold, stamp } from "../protocol/lease-time.js";
+import { holdUntil, type MinimumHold, stamp, tokenDraw } from "../protocol/lease-time.js";
 import type { Memory, Row } from "../protocol/row.js";
 import { memoryOf } from "../protocol/rules.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
@@ -23,7 +23,7 @@ import { HeldLock } from "./handle.js";
 import { Lease } from "./lease.js";
 
 /** What was read of a row that is handed off: none of it changes while the uuid is on the row. */
-interface Handed extends HandOff, Pick<Row, "expires" | "acquired" | "data"> {
+interface Handed extends HandOff, Pick<Row, "expires" | "acquired" | "data" | "fence"> {
   readonly remembers: Memory;
 }
 
@@ -78,8 +78,8 @@ async function handedOff(session: Session, at: Address, uuid: string, wait: Wait
   const read = (signal: AbortSignal) => session.store.read(at, { consistent: true }, signal);
   const row = (await learnTime(session, at, wait)) ?? (await wait.ask(read));
   if (row?.uuid !== uuid) throw lost(at, uuid, row === undefined ? "deleted" : "stolen");
-  const { expires, acquired, data, handOff } = row;
-  return { ...(handOff?.uuid === uuid ? handOff : { uuid }), expires, acquired, data, remembers: memoryOf(row) };
+  const { expires, acquired, data, fence, handOff } = row;
+  return { ...(handOff?.uuid === uuid ? handOff : { uuid }), expires, acquired, data, fence, remembers: memoryOf(row) };
 }
 
 /**
@@ -126,10 +126,12 @@ async function acquire(session: Session, target: Target, handed: Handed, wait: W
 /** The transfer, chosen as its first copy leaves, and what it takes. The row tells since when, and with which data. */
 function transferTo(session: Session, { at, settings }: Target, handed: Handed) {
   const { clock, owner } = session;
-  const { ttlMs, fencing: fenced } = settings;
-  const { uuid: from, acquired, data, tick, remembers } = handed;
-  const [uuid, sentAt, expires] = [session.uuid(), clock.atMost(), stamp(boundsOf(clock), ttlMs)];
-  const write: Transfer = { kind: "transfer", at, from, uuid, expires, ttlMs, owner, fenced, remembers };
+  const { ttlMs, fencing } = settings;
+  const { uuid: from, acquired, data, fence, tick, remembers } = handed;
+  const bounds = boundsOf(clock);
+  const [uuid, sentAt, expires] = [session.uuid(), clock.atMost(), stamp(bounds, ttlMs)];
+  const token = fencing ? tokenDraw(bounds, fence) : undefined;
+  const write: Transfer = { kind: "transfer", at, from, uuid, expires, ttlMs, owner, token, remembers };
   const taken: Taken = { uuid, expires, sentAt, acquired, data, tick, remembers };
   return { write, taken };
 }

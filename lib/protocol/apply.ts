@@ -25,7 +25,7 @@ function changed(item: Attributes | undefined, effect: Effect): Attributes | und
       return present(effect.attributes);
     case "update": {
       const { set, remove, count } = effect;
-      const counted = count && { [count.attribute]: next(item?.[count.attribute], count.seed) };
+      const counted = count && { [count.attribute]: next(item?.[count.attribute], count) };
       const removed = Object.fromEntries(remove.map((attribute) => [attribute, undefined]));
       return present({ ...item, ...present(set), ...counted, ...removed });
     }

@@ -1,5 +1,5 @@
 import type { Bounds } from "../time/clock.js";
-import type { RowAfterRelease } from "./writes.js";
+import type { RowAfterRelease, TokenDraw } from "./writes.js";
 
 /**
  * The end of a lease that begins now: late enough on any clock within the bounds, and always later than the last stamp,
@@ -12,6 +12,17 @@ export function stamp(bounds: Bounds, ttlMs: number, last = 0): number {
 /** What a condition may compare `expires` with. Without bounds only a row that is kept but free counts as over. */
 export function earliestOf(bounds: Bounds | undefined): number {
   return bounds === undefined ? 1 : Math.max(1, Math.floor(bounds.earliest));
+}
+
+/**
+ * How a write draws a fencing token now. A first token is drawn from `latest`: if the row was deleted, it is still greater than every
+ * earlier one, because time has gone on. Every other one is not behind `earliest`, and no more: `latest` may be hours ahead.
+ *
+ * @param last the row's token as it was last seen. One that was not seen is most likely behind the time, or there is no row.
+ */
+export function tokenDraw(bounds: Bounds, last: bigint | undefined): TokenDraw {
+  const least = earliestOf(bounds);
+  return { least, seed: Math.ceil(bounds.latest), isBehind: last === undefined || last < least };
 }
 
 /** The table's time as well as it is known, for people to read. Never decide by it. */

@@ -1,8 +1,8 @@
 import type { Condition, Values } from "./conditions.js";
-import { all, any, equal, greater, isNumber, isString, less, missing, NO_ITEM } from "./conditions.js";
+import { all, any, equal, greater, isString, less, missing, NO_ITEM } from "./conditions.js";
 import { HAS_EXPIRED, IS_SEEN_LEASE, IS_UNCHANGED_HOLD, IS_UNCHANGED_LEASE } from "./may-take.js";
 import { type Attributes, FORMAT, IS_COUNTED, IS_OURS, type Memory, type Row } from "./row.js";
-import type { Count, Effect, PutResult, Take, Transfer, Vacate, Write } from "./writes.js";
+import type { Count, Effect, PutResult, Take, TokenDraw, Transfer, Vacate, Write } from "./writes.js";
 
 /** How long after its lease a row may stay before DynamoDB's TTL feature removes it. */
 const PURGE_AFTER_MS = 7 * 24 * 60 * 60 * 1_000;
@@ -32,12 +32,34 @@ const IS_DUE = all(
 
 type Tick = "newTick" | "dueTick" | "sameAttempt";
 
+/** The form in which a write draws a token, if it draws one. */
+type Form = "drawsNone" | "behind" | "counts";
+
+const formOf = (token: TokenDraw | undefined): Form => {
+  if (token === undefined) return "drawsNone";
+  return token.isBehind ? "behind" : "counts";
+};
+
+/** The row's token is behind the table's time, or it is not. */
+const IS_BEHIND = less("fence", { value: "least" });
+const NOT_BEHIND = [greater("fence", { value: "least" }), equal("fence", { value: "least" })];
+
+/** What a take in each form asks of the row's token. */
+const ASKED_OF_TOKEN: Readonly<Record<Form, readonly Condition[]>> = {
+  drawsNone: [],
+  behind: [IS_BEHIND],
+  counts: [any(missing("fence"), ...NOT_BEHIND)],
+};
+
 /**
  * The conditions of a take, by what is known of the row, and by what the take respects: a put would replace everything that the
  * row remembers, and a purge date would end a tick.
  */
-const takesOver = (isOver: Condition): Readonly<Record<Memory | Tick | Flying, Condition>> => {
-  const where = (...more: readonly Condition[]): Condition => any(NO_ITEM, all(IS_OURS, ...more, isOver));
+const takesOver = (
+  isOver: Condition,
+  ofToken: readonly Condition[] = [],
+): Readonly<Record<Memory | Tick | Flying, Condition>> => {
+  const where = (...more: readonly Condition[]): Condition => any(NO_ITEM, all(IS_OURS, ...more, ...ofToken, isOver));
   return {
     fenceSameResult: where(REMEMBERS_NO_TICK, IS_SAME_RESULT),
     fenceNoResult: where(REMEMBERS_NO_TICK, HAS_NO_RESULT),
@@ -50,19 +72,23 @@ const takesOver = (isOver: Condition): Readonly<Record<Memory | Tick | Flying, C
     dueTick: where(IS_DUE),
     // This take does not change the number, so once a run has begun, the number cannot refuse a late copy. The condition on the
     // uuid that the take replaces does.
-    sameAttempt: any(NO_ITEM, all(IS_OURS, IS_DUE, IS_SEEN_LEASE)),
+    sameAttempt: any(NO_ITEM, all(IS_OURS, IS_DUE, ...ofToken, IS_SEEN_LEASE)),
   };
 };
-const TAKES_EXPIRED = takesOver(HAS_EXPIRED);
-const TAKES_UNCHANGED_LEASE = takesOver(IS_UNCHANGED_LEASE);
-const TAKES_UNCHANGED_HOLD = takesOver(IS_UNCHANGED_HOLD);
+const inEachForm = <Asked>(ask: (form: Form) => Asked): Readonly<Record<Form, Asked>> => ({
+  drawsNone: ask("drawsNone"),
+  behind: ask("behind"),
+  counts: ask("counts"),
+});
+const TAKES_EXPIRED = inEachForm((form) => takesOver(HAS_EXPIRED, ASKED_OF_TOKEN[form]));
+const TAKES_UNCHANGED_LEASE = inEachForm((form) => takesOver(IS_UNCHANGED_LEASE, ASKED_OF_TOKEN[form]));
+const TAKES_UNCHANGED_HOLD = inEachForm((form) => takesOver(IS_UNCHANGED_HOLD, ASKED_OF_TOKEN[form]));
 
 /** Held by the acquisition that writes. */
 const IS_MINE = all(equal("uuid", { value: "uuid" }), IS_OUR_FORMAT);
 
 /** Held by the writer, on a lease that ends earlier than the one it writes. */
 const IS_MINE_AND_EARLIER = all(IS_MINE, less("expires", { value: "expires" }));
-const IS_MINE_EARLIER_AND_FENCED = all(IS_MINE_AND_EARLIER, isNumber("fence"));
 
 const IS_MINE_TO_DELETE = all(IS_MINE, REMEMBERS_NOTHING);
 const IS_LEASE_AS_SEEN = all(IS_OURS, IS_SEEN_LEASE, REMEMBERS_NOTHING);
@@ -83,9 +109,16 @@ const IS_COUNTER = any(NO_ITEM, all(IS_OUR_FORMAT, IS_COUNTED));
  * of a reissue. Where the lock is fenced, such a copy has drawn another token as well.
  */
 const IS_STILL_HELD = all(IS_MINE, greater("expires", { value: "after" }));
-const IS_STILL_HELD_AND_FENCED = all(IS_STILL_HELD, isNumber("fence"));
-const IS_MINE_AND_FENCED = all(IS_MINE, isNumber("fence"));
 const IS_STILL_HELD_WITH_TOKEN = all(IS_STILL_HELD, equal("fence", { value: "fence" }));
+
+const withToken = (condition: Condition): Readonly<Record<Form, Condition>> => ({
+  drawsNone: condition,
+  behind: all(condition, IS_BEHIND),
+  counts: all(condition, any(...NOT_BEHIND)),
+});
+const REISSUES = withToken(IS_MINE_AND_EARLIER);
+const TRANSFERS = withToken(IS_MINE);
+const TRANSFERS_STILL_HELD = withToken(IS_STILL_HELD);
 
 /** A condition, and what its named values are for one write. */
 export interface RowCondition {
@@ -100,9 +133,9 @@ export function memoryOf(row: Pick<Row, "fence" | "tick" | "result"> | undefined
 }
 
 /** What a take respects: what the row is believed to remember, and what it is about to remember. */
-export function memoryAfter({ remembers, fenceSeed, tick, after }: Take): Memory {
+export function memoryAfter({ remembers, token, tick, after }: Take): Memory {
   if (remembers === "tick" || tick !== undefined) return "tick";
-  return fenceSeed === undefined && after === undefined ? remembers : "fence";
+  return token === undefined && after === undefined ? remembers : "fence";
 }
 
 /**
@@ -127,7 +160,7 @@ export function memoryAfter({ remembers, fenceSeed, tick, after }: Take): Memory
  * (2) Of the row's attributes, only format and uuid are compared: nobody else writes a uuid of ours.
  * (3) A take is stamped later than the `earliest` that it is sent with, and no process watches its own acquisition.
  * (4) A renewal or reissue only where it moves `expires` forward; a reissue or transfer that draws a token only where the row
- * has one; a delete only where the row remembers nothing. A removal asks that as well, and that the row is still exactly as it
+ * has one; and a write that draws one only in the form that fits the row's token ({@link TokenDraw}); a delete only where the row remembers nothing. A removal asks that as well, and that the row is still exactly as it
  * was seen.
  */
 export function askedBy(write: Write): RowCondition {
@@ -165,14 +198,14 @@ export function askedBy(write: Write): RowCondition {
 }
 
 function askedByTake(write: Take): RowCondition {
-  const { tick, seenAttempt, after } = write;
+  const { tick, seenAttempt, after, token } = write;
   const { earliest, unchanged } = write.knowledge;
   let takes = TAKES_EXPIRED;
   if (unchanged !== undefined) takes = unchanged.uuid === undefined ? TAKES_UNCHANGED_HOLD : TAKES_UNCHANGED_LEASE;
   const seen = { seenUuid: unchanged?.uuid, seenExpires: unchanged?.expires };
   return {
-    condition: takes[respectedBy(write)],
-    values: { earliest, ...seen, tick, seenAttempt, resultId: after?.id },
+    condition: takes[formOf(token)][respectedBy(write)],
+    values: { earliest, ...seen, tick, seenAttempt, resultId: after?.id, least: token?.least },
   };
 }
 
@@ -185,11 +218,11 @@ function respectedBy(write: Take): Memory | Tick | Flying {
   return `${memory}${after.id === undefined ? "NoResult" : "SameResult"}`;
 }
 
-function askedByTransfer({ kind, from: uuid, after, expires, fenced }: Transfer): RowCondition {
-  if (kind === "reissue")
-    return { condition: fenced ? IS_MINE_EARLIER_AND_FENCED : IS_MINE_AND_EARLIER, values: { uuid, expires } };
-  if (after === undefined) return { condition: fenced ? IS_MINE_AND_FENCED : IS_MINE, values: { uuid } };
-  return { condition: fenced ? IS_STILL_HELD_AND_FENCED : IS_STILL_HELD, values: { uuid, after } };
+function askedByTransfer({ kind, from: uuid, after, expires, token }: Transfer): RowCondition {
+  const [form, least] = [formOf(token), token?.least];
+  if (kind === "reissue") return { condition: REISSUES[form], values: { uuid, expires, least } };
+  if (after === undefined) return { condition: TRANSFERS[form], values: { uuid, least } };
+  return { condition: TRANSFERS_STILL_HELD[form], values: { uuid, after, least } };
 }
 
 /** What a write does to a row that meets its condition. */
@@ -203,9 +236,8 @@ export function leftBy(write: Write): Effect {
     }
     case "reissue":
     case "transfer": {
-      const { uuid, expires, ttlMs, owner, fenced, remembers, handOff } = write;
-      const count = fenced ? { attribute: "fence" } : undefined;
-      return { ...update({ uuid, expires, ttlMs, owner, handOff }, [], remembers), count };
+      const { uuid, expires, ttlMs, owner, token, remembers, handOff } = write;
+      return { ...update({ uuid, expires, ttlMs, owner, handOff }, [], remembers), count: counted(token) };
     }
     case "vacate":
       return vacates(write);
@@ -234,9 +266,13 @@ export function leftBy(write: Write): Effect {
  */
 export function drawnBy(write: Write, before: Attributes | undefined): bigint | undefined {
   const count = countOf(write);
-  const drawn = count && next(before?.[count.attribute], count.seed);
+  const last = count && before?.[count.attribute];
+  if (count === undefined || (typeof last === "number" && !Number.isSafeInteger(last))) return undefined;
+  const drawn = next(last, count);
   return typeof drawn === "bigint" && drawn > 0n ? drawn : undefined;
 }
+
+const counted = (token: TokenDraw | undefined): Count | undefined => token && { attribute: "fence", ...token };
 
 /** What a write counts up, if it does. */
 export function countOf(write: Write): Count | undefined {
@@ -245,7 +281,7 @@ export function countOf(write: Write): Count | undefined {
 }
 
 function takes(write: Take): Effect {
-  const { uuid, expires, ttlMs, owner, acquired, data, wanted, fenceSeed, tick, attempt, permits } = write;
+  const { uuid, expires, ttlMs, owner, acquired, data, wanted, token, tick, attempt, permits } = write;
   const respects = memoryAfter(write);
   const row = { format: FORMAT, uuid, expires, ttlMs, owner, acquired, data, wanted, permits };
   if (respects === "nothing") return { kind: "put", attributes: { ...row, purge: purgeAt(expires) } };
@@ -253,9 +289,8 @@ function takes(write: Take): Effect {
   // A take for a tick without `untilSuccess` removes `due` and `attempt` of the tick before it.
   const cleared = tick === undefined ? { wanted, data } : { wanted, data, due, attempt };
   const remove = Object.entries(cleared).flatMap(([name, value]) => (value === undefined ? [name] : []));
-  const count = fenceSeed === undefined ? undefined : { attribute: "fence", seed: fenceSeed };
   const ran = tick === undefined ? undefined : { tick, ...(attempt !== undefined && { attempt }), owner, at: acquired };
-  return { ...update({ ...row, tick, due, attempt, ran }, remove, respects), count };
+  return { ...update({ ...row, tick, due, attempt, ran }, remove, respects), count: counted(token) };
 }
 
 function vacates(write: Vacate): Effect {
@@ -302,10 +337,14 @@ function update(
 }
 
 /**
- * One more than the last number, exactly. The condition has checked that the last one is a number, or that there is none and a
- * seed.
+ * One more than the last number, exactly, or `least` where the condition has checked that the last one is behind it. It has
+ * checked as well that the last one is a number, or that there is none.
  */
-export function next(last: unknown, seed: number | undefined): number | bigint | undefined {
+export function next(
+  last: unknown,
+  { seed, least = 0, isBehind }: Omit<Count, "attribute">,
+): number | bigint | undefined {
+  if (isBehind && last !== undefined) return BigInt(least);
   const from = last ?? seed;
   if (typeof from === "bigint" || Number.isSafeInteger(from)) return BigInt(from as number | bigint) + 1n;
   return typeof from === "number" ? from + 1 : undefined;

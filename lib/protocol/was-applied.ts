@@ -1,6 +1,7 @@
-import type { Row } from "./row.js";
-import { memoryOf } from "./rules.js";
-import type { Vacate, Write } from "./writes.js";
+import { holds } from "./conditions.js";
+import { FORMAT, type Row } from "./row.js";
+import { askedBy, memoryOf } from "./rules.js";
+import type { Take, Transfer, Vacate, Write } from "./writes.js";
 
 /**
  * Whether an earlier copy of a write was applied, which is why this one was refused. For a vacate it matters whether one
@@ -72,4 +73,19 @@ export function vacateKept(write: Write, refusedBy: Row | undefined): Vacate | u
   if (write.kind !== "vacate" || write.remembers !== "nothing" || write.leaves.kind !== "free") return undefined;
   const remembers = memoryOf(refusedBy);
   return isStillHeldBy(write.uuid, refusedBy) && remembers !== "nothing" ? { ...write, remembers } : undefined;
+}
+
+/**
+ * What to send after a write that draws a token and was refused by its form alone: the same write in its other form. The row's
+ * token was not where it was last seen, or was seen nowhere.
+ *
+ * Both forms may be under way under one uuid: each asks that the row is as it is before the write, so once one is applied, the
+ * other is refused for as long as the uuid is held. If a late copy of the first form comes after a release, it is a late copy of
+ * the write like any other: it draws a later token, or is refused by it.
+ */
+export function inOtherForm(write: Write, refusedBy: Row | undefined): Take | Transfer | undefined {
+  if (!("token" in write) || write.token === undefined || refusedBy === undefined) return undefined;
+  const other = { ...write, token: { ...write.token, isBehind: !write.token.isBehind } };
+  const { condition, values } = askedBy(other);
+  return holds(condition, { ...refusedBy, format: FORMAT }, values) ? other : undefined;
 }

@@ -6,6 +6,23 @@ import type { Knowledge } from "./may-take.js";
 import type { Attributes, Memory } from "./row.js";
 
 /**
+ * Draws the next fencing token: one more than the row's last, and not behind the table's time, so that a row that was restored from
+ * a backup repeats none.
+ */
+export interface TokenDraw {
+  /** The earliest time that the table's clock may show, in ms: no token that is drawn is less. */
+  readonly least: number;
+  /** The latest time that it may show: the first token is one more, where the row has none, or there is no row. */
+  readonly seed: number;
+  /**
+   * No expression of DynamoDB's takes the greater of two numbers. So a draw has two forms, and each row refuses one of them:
+   * - `true`, for a row whose token is behind `least`: the token becomes `least`. Also for no row, which gets the first token.
+   * - `false`, for every other row: the token is counted up.
+   */
+  readonly isBehind: boolean;
+}
+
+/**
  * Takes a row: one acquisition begins. Refused while another lease runs, and by the own uuid, which is how an earlier copy
  * is recognised.
  */
@@ -23,8 +40,8 @@ export interface Take {
   readonly knowledge: Knowledge;
   /** What the row remembers, as far as is known: a row that remembers more refuses the take. */
   readonly remembers: Memory;
-  /** Draws a fencing token: one more than the row's last, or than this time of the table's, in ms, where it has none. */
-  readonly fenceSeed?: number | undefined;
+  /** The fencing token that it draws, on a fenced mutex. */
+  readonly token?: TokenDraw | undefined;
   /** The tick that this acquisition is for: refused where the row remembers this tick or a later one. */
   readonly tick?: number | undefined;
   /** With `untilSuccess`: the number of this run of the tick. */
@@ -74,8 +91,8 @@ export interface Transfer {
   /** Undefined, like `owner`, if the holder stays the same. */
   readonly ttlMs?: number | undefined;
   readonly owner?: string | undefined;
-  /** Whether it draws the next fencing token: refused where the row has none. */
-  readonly fenced: boolean;
+  /** The fencing token that it draws: refused where the row has none. */
+  readonly token?: TokenDraw | undefined;
   readonly remembers: Memory;
   /**
    * What a hand-off leaves for the process that resumes the row. Undefined for every other transfer: the row keeps what is there.
@@ -169,10 +186,9 @@ export interface Check {
 /** All writes of rows that the library sends. */
 export type Write = Take | Renew | Transfer | Vacate | RecordSuccess | Remove | PutResult | Want | Draw | Check;
 
-/** An attribute that becomes one more than it was, or than `seed` if it is missing. Without a seed, it must be there. */
-export interface Count {
+/** An attribute that becomes one more than it was, or than `seed` if it is missing. A token that is behind becomes `least`. */
+export interface Count extends Pick<TokenDraw, "seed">, Partial<Omit<TokenDraw, "seed">> {
   readonly attribute: string;
-  readonly seed?: number | undefined;
 }
 
 /** What a write does to an item that meets its condition. */

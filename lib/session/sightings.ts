@@ -33,12 +33,15 @@ export class Sightings {
   readonly #seen: Map<string, Seen>;
   /** The uuids of claims that were given up, the oldest first, with the number of the claim's attempt at its tick; 0 for none. */
   readonly #abandoned: Map<string, number>;
+  /** The fencing tokens that were last seen, for the form in which the next one is drawn first. */
+  readonly #tokens: Map<string, bigint>;
 
   /** @param most how many rows, and how many claims that were given up, are remembered. */
   constructor(clock: Clock, most: number = MOST_REMEMBERED) {
     this.#clock = clock;
     this.#seen = new BoundedMap(most);
     this.#abandoned = new BoundedMap(most);
+    this.#tokens = new BoundedMap(most);
   }
 
   /**
@@ -48,11 +51,22 @@ export class Sightings {
   note(at: Address, row: Row | undefined): void {
     const key = addressKey(at);
     if (row === undefined) return void this.#seen.delete(key);
-    const { uuid, expires, ttlMs, attempt } = row;
+    const { uuid, expires, ttlMs, attempt, fence } = row;
+    if (fence !== undefined) this.#tokens.set(key, fence);
     const due = row.due === row.tick ? row.due : undefined;
     const seen: Seen = { uuid, expires, ttlMs, due, attempt, memory: memoryOf(row), since: this.#clock.atLeast() };
     const before = this.#seen.get(key);
     if (before === undefined || !isSame(before, seen)) this.#seen.set(key, seen);
+  }
+
+  /** Notes the token that a row has, such as one that was just drawn. */
+  noteToken(at: Address, token: bigint): void {
+    this.#tokens.set(addressKey(at), token);
+  }
+
+  /** The token that was last seen on a row. */
+  token(at: Address): bigint | undefined {
+    return this.#tokens.get(addressKey(at));
   }
 
   /**

@@ -1,4 +1,4 @@
-import { displayTime, stamp } from "../protocol/lease-time.js";
+import { displayTime, stamp, tokenDraw } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
 import type { Memory, Row } from "../protocol/row.js";
 import { memoryAfter, memoryOf } from "../protocol/rules.js";
@@ -90,7 +90,9 @@ export class RowTake {
   /** The take was applied. @param row the row that it replaced, or the row that it has written, as far as is known. */
   taken(row: Row | undefined, found: Found): RowLease {
     if (row?.wanted !== undefined) this.#session.contended().sees(row);
-    this.#session.sightings.note(this.#target.at, undefined);
+    const { sightings } = this.#session;
+    sightings.note(this.#target.at, undefined);
+    if (found.fence !== undefined) sightings.noteToken(this.#target.at, found.fence);
     return this.lease(found);
   }
 
@@ -138,8 +140,7 @@ export class RowTake {
       permits,
       knowledge: sightings.knowledge(at, takeover),
       remembers: sightings.memory(at),
-      // If the row is deleted, its next first token is still greater than every earlier one: time has gone on.
-      fenceSeed: fencing ? Math.ceil(bounds.latest) : undefined,
+      token: fencing ? tokenDraw(bounds, sightings.token(at)) : undefined,
     };
   }
 

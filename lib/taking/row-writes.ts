@@ -2,7 +2,7 @@ import { publish } from "../diagnostics.js";
 import { LockStoreError, type LossReason } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import type { HandOff } from "../protocol/hand-off.js";
-import { leaseEnd, stamp } from "../protocol/lease-time.js";
+import { leaseEnd, stamp, tokenDraw } from "../protocol/lease-time.js";
 import type { Row } from "../protocol/row.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
 import type { RecordSuccess, Renew, RowAfterRelease, Transfer, Vacate } from "../protocol/writes.js";
@@ -57,11 +57,14 @@ export async function renew(session: Session, lease: RowLease, trying: Trying, d
  */
 export async function reissue(session: Session, lease: RowLease, trying: Trying): Promise<Written> {
   if (lease.others !== undefined) return await writeEach(lease, (one) => reissue(session, one, trying));
-  const { at, uuid: from, remembers } = lease;
+  const { at, uuid: from, remembers, fence } = lease;
   const [uuid, fenced] = [session.uuid(), lease.settings.fencing];
-  const make = (expires: number): Transfer => ({ kind: "reissue", at, from, uuid, expires, fenced, remembers });
+  const make = (expires: number): Transfer => {
+    const token = fenced ? tokenDraw(boundsOf(session.clock), fence) : undefined;
+    return { kind: "reissue", at, from, uuid, expires, token, remembers };
+  };
   const written = await writeStamp(session, lease, trying, make);
-  return underUuid(uuid, written, fenced ? written.drawn : lease.fence);
+  return underUuid(uuid, written, fenced ? written.drawn : fence);
 }
 
 /** Gives the row the uuid of a hand-off, and a lease of that length, which may end earlier than the one that it has. */
@@ -73,7 +76,7 @@ export async function transfer(
 ): Promise<Written> {
   const { at, uuid: from, firstStamp: after, remembers } = lease;
   const { uuid } = handOff;
-  const change = { kind: "transfer", at, from, after, uuid, ttlMs, owner: session.owner, fenced: false } as const;
+  const change = { kind: "transfer", at, from, after, uuid, ttlMs, owner: session.owner } as const;
   const make = (expires: number): Transfer => ({ ...change, handOff, expires, remembers });
   const written = await writeStamp(session, lease, trying, make, ttlMs);
   return underUuid(uuid, written, lease.fence);

@@ -8,7 +8,6 @@ import { isTaken } from "../operations/inspect.js";
 import { type MutexOptions, over } from "../options/mutex.js";
 import { type LockTableOptions, type TableLayout, tableLayout, tableOptions } from "../options/table.js";
 import { infoOf, type Row } from "../protocol/row.js";
-import { next } from "../protocol/rules.js";
 import type { Check } from "../protocol/writes.js";
 import { rowsOf } from "../session/session.js";
 import type { DocumentGuard } from "../store.js";
@@ -247,7 +246,7 @@ export class TestTable {
         this.memory.plant(row, { ...item, expires: Math.min(row.expires, now - 1) });
         return;
       case "stolen": {
-        const fence = row.fence === undefined ? {} : { fence: next(row.fence, undefined) };
+        const fence = row.fence === undefined ? {} : { fence: row.fence + 1n };
         const thief = { uuid: randomUUID(), owner: "somebody else", acquired: now, expires: now + row.ttlMs };
         this.memory.plant(row, { ...item, ...thief, ...fence });
         return;

@@ -2,7 +2,7 @@ import type { Check, Renew, Transfer } from "../../../lib/protocol/writes.js";
 import { relies } from "./deadline.js";
 import { withMessage } from "./messages.js";
 import { beginsSection } from "./section.js";
-import { memoryIn, releaseOf, sends } from "./sending.js";
+import { memoryIn, releaseOf, sends, tokenIn } from "./sending.js";
 import { claimantOf, type Lease, type State, type Who, withClaimant } from "./state.js";
 import type { Model, Step } from "./step.js";
 import { boundsAt } from "./time.js";
@@ -67,9 +67,9 @@ function passesOn(model: Model, state: State, who: Who, lease: Lease, steps: Ste
   for (const width of limits.widths) {
     const expires = rules.stamp(boundsAt(state.time, width), host.ttlMs, lease.lastStamp);
     const uuids = { from: lease.uuid, uuid: `${lease.uuid}'` };
-    const { fenced } = limits;
+    const token = tokenIn(limits);
     const at = addressOf(host.side, lease.uuid);
-    const reissue: Transfer = { kind: "reissue", at, ...uuids, expires, fenced, remembers: memoryIn(limits) };
+    const reissue: Transfer = { kind: "reissue", at, ...uuids, expires, token, remembers: memoryIn(limits) };
     const idle = { ...lease, lastStamp: expires, section: 0, guarded: false };
     steps.push(sends(model, state, who, reissue, { ...claimant, reissued: reissued + 1, lease: idle }));
   }
@@ -82,12 +82,18 @@ function handsOff(model: Model, state: State, who: Who, lease: Lease, steps: Ste
   const { host, handedOff } = claimant;
   if (handedOff >= limits.handOffs || lease.expires <= lease.firstStamp) return;
   const { uuid: from, firstStamp: after } = lease;
-  const { fenced, withinMs } = limits;
+  const { withinMs } = limits;
   const uuids = { from, uuid: rules.opens(`${from}?`) };
   const at = addressOf(host.side, from);
   for (const width of limits.widths) {
     const expires = rules.stamp(boundsAt(state.time, width), withinMs);
-    const to = { expires, ttlMs: withinMs, owner: claimant.host.side, fenced, remembers: memoryIn(limits) };
+    const to = {
+      expires,
+      ttlMs: withinMs,
+      owner: claimant.host.side,
+      token: tokenIn(limits),
+      remembers: memoryIn(limits),
+    };
     const transfer: Transfer = { kind: "transfer", at, ...uuids, after, ...to };
     const idle = { ...lease, section: 0, guarded: false };
     steps.push(sends(model, state, who, transfer, { ...claimant, handedOff: handedOff + 1, lease: idle }));

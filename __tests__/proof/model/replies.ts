@@ -103,9 +103,9 @@ class Hearing {
   reissue(write: Transfer): void {
     const { lease } = this.#claimant;
     if (lease === undefined) return;
-    const { uuid, expires, fenced } = write;
+    const { uuid, expires, token } = write;
     if (this.#wasApplied) {
-      const fence = fenced ? this.#fence : lease.fence;
+      const fence = token ? this.#fence : lease.fence;
       const stamps = { firstStamp: expires, expires, lastStamp: expires };
       const next = { ...lease, uuid, fence, ...stamps };
       if (lease.end > 0) this.#begins(next, { isPassedOn: true });
@@ -129,7 +129,7 @@ class Hearing {
       this.#pushes("handed off", { ...next, tokens: [...this.#state.tokens, uuid].sort() });
     } else {
       const stamps = { firstStamp: expires, expires, lastStamp: expires };
-      const fence = write.fenced ? this.#fence : undefined;
+      const fence = write.token ? this.#fence : undefined;
       this.#begins({ uuid, fence, ...stamps, end: 0, section: 0, enters: false, guarded: false }, { token: from });
     }
   }

@@ -59,7 +59,7 @@ const TAKE: Take = {
   ...BY_HOST,
 };
 const HAND_OFF: Transfer = {
-  ...{ kind: "transfer", at: AT, from: GIVER, after: FIRST, uuid: TOKEN, expires: HANDED, fenced: false },
+  ...{ kind: "transfer", at: AT, from: GIVER, after: FIRST, uuid: TOKEN, expires: HANDED },
   ...BY_HOST,
 };
 
@@ -159,7 +159,7 @@ function resumeOf({ hosts, row }: State, index: number, { hasFreshUuid, namesTok
   const uuid = hasFreshUuid ? `${"AB"[index]}${resumes}` : TOKEN;
   const from = namesToken || typeof row?.uuid !== "string" ? TOKEN : row.uuid;
   const expires = 20 + 10 * index + resumes;
-  return { kind: "transfer", at: AT, from, uuid, expires, fenced: false, ...BY_HOST };
+  return { kind: "transfer", at: AT, from, uuid, expires, ...BY_HOST };
 }
 
 /** It takes the lock if it knows nothing against that, and looks at the row that was in its way. */

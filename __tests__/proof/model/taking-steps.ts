@@ -1,5 +1,5 @@
 import type { Take, Transfer } from "../../../lib/protocol/writes.js";
-import { memoryIn, sends } from "./sending.js";
+import { memoryIn, sends, tokenIn } from "./sending.js";
 import { type Claimant, claimantOf, nameOf, type State, type Who, withClaimant } from "./state.js";
 import type { Model, Step } from "./step.js";
 import { boundsAt } from "./time.js";
@@ -45,7 +45,7 @@ function takesRow({ rules, limits, ...model }: Model, state: State, who: Who, uu
       acquired: 0,
       knowledge,
       remembers: memoryIn(limits),
-      fenceSeed: limits.fenced ? 0 : undefined,
+      token: tokenIn(limits),
     };
     const sender = { ...claimant, taken: taken + 1, look: undefined };
     steps.push(sends({ rules, limits, ...model }, state, who, take, sender));
@@ -69,7 +69,7 @@ function resumes(model: Model, state: State, who: Who, steps: Step[]): void {
         expires: rules.stamp(boundsAt(state.time, width), host.ttlMs),
         ttlMs: host.ttlMs,
         owner: nameOf(who),
-        fenced: limits.fenced,
+        token: tokenIn(limits),
         remembers: memoryIn(limits),
       };
       const sender = { ...claimant, resumed: resumed + 1, look: undefined };

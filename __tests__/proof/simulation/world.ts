@@ -42,6 +42,9 @@ const WELL_AGAIN_MS = 300;
 /** Longer than any lease, and any doubt about it. */
 const NO_LEASE_MS = 60_000;
 
+/** How many tokens a restore takes back. */
+const LOST_TOKENS = 5;
+
 /** How often the world is looked at when nothing happens in it, and how often when it has been calm for a while. */
 const LOOK_EVERY_MS = 1_000;
 const LOOK_LATER_EVERY_MS = 10_000;
@@ -166,6 +169,7 @@ class World {
     await this.#until(calmAtMs + settleMs, () => this.#isDone, "programs under way");
     await this.#background();
     this.#checkLeftovers();
+    await this.#restore();
     await this.#probe();
     await this.#background();
     await this.#rivalry();
@@ -319,6 +323,20 @@ class World {
     return places.filter((row) => lockOfQueue(row).kind !== "permit" || row.expires < since - NO_LEASE_MS);
   }
 
+  /**
+   * The table was restored from a backup: the tokens are those of a while ago. A token may be as late as a server's clock was wrong, or
+   * the bounds were wide: a restore takes longer than that.
+   */
+  async #restore(): Promise<void> {
+    const fenced = this.#table.rows.filter(({ fence, uuid }) => fence !== undefined && uuid === undefined);
+    if (fenced.length === 0 || this.#schedule.network.wrongDates !== undefined) return;
+    await this.#until(this.scheduler.now + NO_LEASE_MS, () => false, "nothing");
+    for (const { name, sort, fence } of fenced) {
+      this.#table.plant({ name, sort }, { ...this.#table.item({ name, sort }), fence: Number(fence) - LOST_TOKENS });
+      this.coverage.count("tokens that a restore took back");
+    }
+  }
+
   /** Whatever is left of a lock, a newcomer gets it. */
   async #probe(): Promise<void> {
     const startedAt = EPOCH + this.scheduler.now;
@@ -329,6 +347,7 @@ class World {
     const probe = new SimulatedHost(this.#surroundings, this.#hosts.length, {
       ...QUIET_HOST,
       fair: true,
+      fencing: true,
       programs: [[...beside, ...this.#dueSteps()]],
     });
     this.#hosts.push(probe);

@@ -9,6 +9,7 @@ import { EARLIEST, itemOf, rowOf, rowWith, takeWith } from "../../support/store-
 import { ALL_SUBJECTS, useSubject } from "../../support/store-subjects.js";
 import {
   APPLIED,
+  COUNTS,
   FREE,
   GONE,
   MEMORIES,
@@ -55,7 +56,9 @@ describe.each(ALL_SUBJECTS)("transfers in a store %s", (_, subjectOf) => {
     const row = await plant({ fence: 7n, expires: 99, ...differences });
     for (const fenced of [false, true]) {
       for (const after of [undefined, 98]) {
-        expect(await write(transferOf(row, { fenced, after, remembers: "tick" }))).toEqual(refusedBy(row));
+        expect(await write(transferOf(row, { token: fenced ? COUNTS : undefined, after, remembers: "tick" }))).toEqual(
+          refusedBy(row),
+        );
       }
     }
     expect(await read(row)).toEqual(row);
@@ -64,7 +67,8 @@ describe.each(ALL_SUBJECTS)("transfers in a store %s", (_, subjectOf) => {
   test("no row is made where there is none", async () => {
     const at = lockAt(randomUUID());
     for (const fenced of [false, true]) {
-      for (const after of [undefined, 1]) expect(await write(transferOf(at, { fenced, after }))).toEqual(GONE);
+      for (const after of [undefined, 1])
+        expect(await write(transferOf(at, { token: fenced ? COUNTS : undefined, after }))).toEqual(GONE);
     }
     expect(await read(at)).toBeUndefined();
   });
@@ -78,7 +82,9 @@ describe.each(ALL_SUBJECTS)("transfers in a store %s", (_, subjectOf) => {
       for (const fenced of [false, true]) {
         const row = await plant({ expires, fence: 7n });
         const drawn = fenced ? 8n : undefined;
-        const outcome = await write(transferOf(row, { after: 50, fenced, remembers: "fence" }));
+        const outcome = await write(
+          transferOf(row, { after: 50, token: fenced ? COUNTS : undefined, remembers: "fence" }),
+        );
         expect(outcome).toEqual(kind === "applied" ? { kind, replaced: row, drawn } : refusedBy(row));
         expect(await read(row)).toEqual(kind === "applied" ? { ...row, ...FRESH, fence: drawn ?? 7n } : row);
       }
@@ -102,7 +108,7 @@ describe.each(ALL_SUBJECTS)("transfers in a store %s", (_, subjectOf) => {
     test.each([0n, 41n, 2n ** 80n])("the next one is drawn, exactly: after %p", async (fence) => {
       for (const after of [undefined, 1]) {
         const row = await plant({ fence });
-        const outcome = await write(transferOf(row, { after, fenced: true, remembers: "fence" }));
+        const outcome = await write(transferOf(row, { after, token: COUNTS, remembers: "fence" }));
         expect(outcome).toEqual({ kind: "applied", replaced: row, drawn: fence + 1n });
         expect(await read(row)).toEqual({ ...row, ...FRESH, fence: fence + 1n });
       }
@@ -112,7 +118,7 @@ describe.each(ALL_SUBJECTS)("transfers in a store %s", (_, subjectOf) => {
       for (const differences of [{}, { tick: 42 }]) {
         const row = await plant(differences);
         for (const after of [undefined, 1])
-          expect(await write(transferOf(row, { after, fenced: true }))).toEqual(refusedBy(row));
+          expect(await write(transferOf(row, { after, token: COUNTS }))).toEqual(refusedBy(row));
         expect(await read(row)).toEqual(row);
       }
     });
@@ -121,7 +127,7 @@ describe.each(ALL_SUBJECTS)("transfers in a store %s", (_, subjectOf) => {
   describe("more than once", () => {
     test("a second copy is refused by the row that the first one wrote, and knows it", async () => {
       const row = await plant({ expires: 99, fence: 7n });
-      const transfer = transferOf(row, { after: 98, fenced: true, remembers: "fence" });
+      const transfer = transferOf(row, { after: 98, token: COUNTS, remembers: "fence" });
       await write(transfer);
       const handedOn = { ...row, ...FRESH, fence: 8n };
       expect(await write(transfer)).toEqual(refusedBy(handedOn));

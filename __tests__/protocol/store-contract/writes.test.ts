@@ -5,7 +5,7 @@ import { type Address, lockAt, placeAt } from "../../../lib/protocol/addresses.j
 import { numberOfMark } from "../../../lib/protocol/mark.js";
 import type { Memory, Row } from "../../../lib/protocol/row.js";
 import { purgeAt } from "../../../lib/protocol/rules.js";
-import type { Check, RowAfterRelease, Take, Write } from "../../../lib/protocol/writes.js";
+import type { Check, RowAfterRelease, Take, TokenDraw, Write } from "../../../lib/protocol/writes.js";
 import {
   EARLIEST,
   FOREIGN,
@@ -21,6 +21,7 @@ import {
 import { ALL_SUBJECTS, useSubject } from "../../support/store-subjects.js";
 import {
   APPLIED,
+  COUNTS,
   FREE,
   GONE,
   MEMORIES,
@@ -99,7 +100,7 @@ describe.each(ALL_SUBJECTS)("a store %s", (where, subjectOf) => {
   });
 
   describe("taking with a fencing token", () => {
-    const take = (differences: Partial<Take>) => takeWith({ fenceSeed: 7_000, remembers: "fence", ...differences });
+    const take = (differences: Partial<Take>) => takeWith({ token: COUNTS, remembers: "fence", ...differences });
 
     test("the first token of a name is one more than the seed, whatever the row is believed to remember", async () => {
       for (const remembers of MEMORIES) {
@@ -127,6 +128,80 @@ describe.each(ALL_SUBJECTS)("a store %s", (where, subjectOf) => {
         expect(await itemAt(row)).toEqual(item);
       },
     );
+  });
+
+  describe("a token and the table's time", () => {
+    /** The writes that draw, of a row that they may change. */
+    const draws: readonly (readonly [string, Partial<Row>, (at: Address, token: TokenDraw) => Write])[] = [
+      ["a take", { uuid: undefined, expires: 0 }, (at, token) => takeWith({ at, token, remembers: "fence" })],
+      ["a take for a tick", { uuid: undefined, expires: 0, tick: 4 }, (at, token) => takeWith({ at, token, tick: 5 })],
+      [
+        "a take of an unchanged lease",
+        { expires: EARLIEST + 1 },
+        (at, token) =>
+          takeWith({ at, token, knowledge: { earliest: 1, unchanged: { uuid: "theirs", expires: EARLIEST + 1 } } }),
+      ],
+      ["a reissue", { uuid: "mine", expires: 99 }, (at, token) => reissueOf(at, { token, remembers: "fence" })],
+      ["a hand-off", { uuid: "mine", expires: 99 }, (at, token) => transferOf(at, { token, after: 98 })],
+      ["a resumption", { uuid: "mine", expires: 99 }, (at, token) => transferOf(at, { token })],
+    ];
+    /** The last token of a row, and the one that is drawn at the time 7 000. */
+    const tokens: readonly (readonly [bigint, bigint])[] = [
+      [0n, 7_000n],
+      [41n, 7_000n],
+      [6_999n, 7_000n],
+      [7_000n, 7_001n],
+      [7_001n, 7_002n],
+      [2n ** 80n, 2n ** 80n + 1n],
+    ];
+    const time = { least: 7_000, seed: 8_000 };
+
+    test.each(draws)(
+      "%s draws a greater one that is not behind it, in whichever form it is sent first",
+      async (...args) => {
+        const [, differences, writeOf] = args;
+        for (const isBehind of [true, false]) {
+          for (const [fence, drawn] of tokens) {
+            const row = await plant({ ...differences, fence });
+            const value = writeOf(lockAt(row.name), { ...time, isBehind });
+            expect(await write(value)).toMatchObject({ kind: "applied", drawn });
+            expect(await read(row)).toMatchObject({ uuid: "uuid" in value && value.uuid, fence: drawn });
+            expect(await write(value)).toMatchObject({ kind: "refused", row: { fence: drawn } });
+          }
+        }
+      },
+    );
+
+    test("the first token is one more than the latest time, where there is no row, and where the row has none", async () => {
+      for (const isBehind of [true, false]) {
+        const token = { ...time, isBehind };
+        const first = takeWith({ token });
+        expect(await write(first)).toEqual({ ...APPLIED, drawn: 8_001n });
+        expect(await read(first.at)).toEqual({ ...rowOf(first), fence: 8_001n });
+        for (const tick of [undefined, 4]) {
+          const row = await plant({ uuid: undefined, expires: 0, tick });
+          const taking = takeWith({ at: lockAt(row.name), token, remembers: "tick" });
+          expect(await write(taking)).toEqual({ kind: "applied", replaced: row, drawn: 8_001n });
+          expect(await read(row)).toMatchObject({ uuid: taking.uuid, fence: 8_001n });
+        }
+      }
+    });
+
+    test("a row that may not be written refuses both forms, and stays", async () => {
+      for (const isBehind of [true, false]) {
+        for (const fence of [41n, 7_000n]) {
+          const row = await plant({ fence });
+          const token = { ...time, isBehind };
+          for (const value of [
+            takeWith({ at: lockAt(row.name), token, remembers: "fence" }),
+            reissueOf(row, { token }),
+            transferOf(row, { token }),
+          ])
+            expect(await write(value)).toEqual(refusedBy(row));
+          expect(await read(row)).toEqual(row);
+        }
+      }
+    });
   });
 
   describe("taking several at once", () => {
@@ -263,7 +338,7 @@ describe.each(ALL_SUBJECTS)("a store %s", (where, subjectOf) => {
     ])("%s", async (_case, differences, kind) => {
       for (const fenced of [false, true]) {
         const row = await plant({ uuid: "mine", data: { a: 1 }, wanted: 5, ...REMEMBERED, ...differences });
-        const outcome = await write(reissueOf(row, { fenced, remembers: "tick" }));
+        const outcome = await write(reissueOf(row, { token: fenced ? COUNTS : undefined, remembers: "tick" }));
         expect(outcome).toEqual(kind === "applied" ? { ...APPLIED, drawn: fenced ? 42n : undefined } : refusedBy(row));
         const fresh = { uuid: "fresh", expires: 100, fence: fenced ? 42n : 41n };
         expect(await read(row)).toEqual(kind === "applied" ? { ...row, ...fresh } : row);
@@ -272,14 +347,15 @@ describe.each(ALL_SUBJECTS)("a store %s", (where, subjectOf) => {
 
     test("a second copy is refused by the row that the first one wrote", async () => {
       const row = await plant({ uuid: "mine", expires: 99, fence: 7n });
-      const reissue = reissueOf(row, { fenced: true, remembers: "fence" });
+      const reissue = reissueOf(row, { token: COUNTS, remembers: "fence" });
       await write(reissue);
       expect(await write(reissue)).toEqual(refusedBy({ ...row, uuid: "fresh", expires: 100, fence: 8n }));
     });
 
     test("no row is made where there is none", async () => {
       const at = lockAt(randomUUID());
-      for (const fenced of [false, true]) expect(await write(reissueOf(at, { fenced }))).toEqual(GONE);
+      for (const fenced of [false, true])
+        expect(await write(reissueOf(at, { token: fenced ? COUNTS : undefined }))).toEqual(GONE);
       expect(await read(at)).toBeUndefined();
     });
 
@@ -503,7 +579,7 @@ describe.each(ALL_SUBJECTS)("a store %s", (where, subjectOf) => {
       const writes: readonly Write[] = [
         renewalOf(row, "mine", 2, { data: { a: 1 } }),
         wantOf(row, 900),
-        reissueOf(row, { fenced: true, remembers: "fence" }),
+        reissueOf(row, { token: COUNTS, remembers: "fence" }),
         transferOf(row, { from: "fresh", uuid: "next", remembers: "fence" }),
         vacateOf(row, "next", FREE, { remembers: "fence" }),
       ];
@@ -556,12 +632,12 @@ describe.each(ALL_SUBJECTS)("a store %s", (where, subjectOf) => {
       const writes: readonly Write[] = [
         ...MEMORIES.flatMap((remembers) => [takeWith({ at, remembers }), takeWith({ at, remembers, knowledge })]),
         takeWith({ at, tick: 9 }),
-        takeWith({ at, fenceSeed: 9 }),
+        takeWith({ at, token: COUNTS }),
         renewalOf(at, "ours", EARLIEST),
-        reissueOf(at, { from: "ours", fenced: true }),
+        reissueOf(at, { from: "ours", token: COUNTS }),
         transferOf(at, { from: "ours" }),
         transferOf(at, { from: "ours", after: 4 }),
-        transferOf(at, { from: "ours", fenced: true }),
+        transferOf(at, { from: "ours", token: COUNTS }),
         removalOf(at, "ours", 5),
         removalOf(at, undefined, 5),
         vacateOf(at, "ours", FREE),

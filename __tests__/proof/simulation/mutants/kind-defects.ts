@@ -6,7 +6,7 @@ export const KIND_DEFECTS: Defects = {
     takesOut: ["protocol#semaphores", "semaphores#what-is-promised: At most permits"],
     "protocol/rules.ts": {
       "let takes = TAKES_EXPIRED;":
-        'let takes = write.at.sort.startsWith("semaphore#") ? takesOver(all()) : TAKES_EXPIRED;',
+        'let takes = write.at.sort.startsWith("semaphore#") ? inEachForm(() => takesOver(all())) : TAKES_EXPIRED;',
     },
   },
   "a caller takes a permit beyond its number": {
@@ -112,7 +112,7 @@ export const KIND_DEFECTS: Defects = {
       "hand-off#what-is-promised: One holder",
     ],
     "protocol/rules.ts": {
-      "fenced ? IS_MINE_AND_FENCED : IS_MINE,": 'fenced ? all(IS_SOMEBODYS, isNumber("fence")) : IS_SOMEBODYS,',
+      "TRANSFERS = withToken(IS_MINE)": "TRANSFERS = withToken(IS_SOMEBODYS)",
     },
   },
   "a token is the uuid that everybody sees": {
@@ -146,7 +146,7 @@ export const KIND_DEFECTS: Defects = {
   "a resumed lock draws no token": {
     takesOut: ["protocol#hand-off"],
     "holding/resume.ts": {
-      "fencing: fenced } = settings": "fencing: notFenced } = settings, fenced = false",
+      "fencing ? tokenDraw(bounds, fence) : undefined": "undefined",
       'const drawn = outcome.kind === "applied" ? outcome.drawn : outcome.row?.fence;': "const drawn = undefined;",
     },
   },

@@ -54,7 +54,7 @@ export const PROTOCOL_DEFECTS: Defects = {
       "guarantees#networks-and-crashes: A late duplicate",
     ],
     "protocol/rules.ts": {
-      "...more, isOver)": '...more, any(equal("uuid", { value: "uuid" }), isOver))',
+      "...more, ...ofToken, isOver)": '...more, ...ofToken, any(equal("uuid", { value: "uuid" }), isOver))',
       "values: { earliest,": "values: { uuid: write.uuid, earliest,",
     },
   },
@@ -103,8 +103,29 @@ export const PROTOCOL_DEFECTS: Defects = {
   },
   "a reissue draws no token": {
     takesOut: ["protocol#releasing"],
-    "protocol/rules.ts": { 'fenced ? { attribute: "fence" } : undefined': "undefined" },
-    "taking/row-writes.ts": { "fenced ? written.drawn : lease.fence": "lease.fence" },
+    "taking/row-writes.ts": {
+      "fenced ? tokenDraw(boundsOf(session.clock), fence) : undefined": "undefined",
+      "fenced ? written.drawn : fence": "fence",
+    },
+  },
+  "a token is counted up whatever the time is": {
+    takesOut: ["protocol#fencing-tokens 2", "trap 10"],
+    "protocol/lease-time.ts": { "const least = earliestOf(bounds);": "const least = 1;" },
+  },
+  "a first token is drawn from the earliest time": {
+    takesOut: ["protocol#fencing-tokens 1"],
+    "protocol/lease-time.ts": { "seed: Math.ceil(bounds.latest)": "seed: Math.floor(bounds.earliest)" },
+    test: "behaviour/fencing/tokens",
+  },
+  "a take that counts the token up takes a row whose token is behind": {
+    takesOut: ["protocol#fencing-tokens 3"],
+    "protocol/rules.ts": { 'counts: [any(missing("fence"), ...NOT_BEHIND)]': "counts: []" },
+    test: "protocol/store-contract/writes",
+  },
+  "a write that is refused by its form is not sent in the other": {
+    takesOut: ["protocol#fencing-tokens 3"],
+    "dynamodb/row-store.ts": { "if (other === undefined) return outcome;": "if (other !== null) return outcome;" },
+    test: "protocol/store-contract/writes",
   },
   "a release has no condition": {
     takesOut: ["trap 9", "protocol#releasing 2", "protocol#late-copies: reissue, release, parking"],
@@ -179,8 +200,8 @@ export const PROTOCOL_DEFECTS: Defects = {
   "a foreign item is taken for an expired lock": {
     takesOut: ["trap 25", "protocol#the-rows-states: not ours"],
     "protocol/rules.ts": {
-      "any(NO_ITEM, all(IS_OURS, ...more, isOver))":
-        'any(NO_ITEM, all(...more, isOver), all(missing("uuid"), missing("expires")))',
+      "any(NO_ITEM, all(IS_OURS, ...more, ...ofToken, isOver))":
+        'any(NO_ITEM, all(...more, ...ofToken, isOver), all(missing("uuid"), missing("expires")))',
     },
     test: "protocol/rows",
   },
