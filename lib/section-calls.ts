@@ -131,8 +131,8 @@ export class SectionCalls<Held> {
     const { data, holdAtLeastMs = 0 } = options;
     const { session } = this.#sections;
     session.assertOpen(this.#resource.name);
-    session.store.admit(data);
     const resource = this.#how.resourceFor?.(options) ?? this.#resource;
+    session.store.admit(data, resource.weight);
     return { resource, data: data && copyOf(data), holdAtLeastMs, once: tickOf(options) };
   }
 }

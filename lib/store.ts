@@ -129,8 +129,11 @@ export type TransactOutcome =
  * @internal
  */
 export interface Store {
-  /** Sends nothing. @throws {@link LockConfigError} naming what the table could not store. */
-  admit(data: LockData | undefined): void;
+  /**
+   * Sends nothing. @param rows how many rows store the data, by one transaction. Default 1.
+   * @throws {@link LockConfigError} naming what the table could not store.
+   */
+  admit(data: LockData | undefined, rows?: number): void;
 
   /** Sends nothing. @throws {@link LockConfigError} naming what of a flight's value would not come back as it is. */
   admitResult(data: LockData): void;

@@ -4,8 +4,12 @@ import { LockConfigError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import { isWellFormed, NOT_WELL_FORMED } from "../options/check.js";
 
-/** DynamoDB's limit for an item, less the most that the other attributes of the row need. */
-const MAX_DATA_BYTES = (400 - 8) * 1_024;
+/** The most that the other attributes of a row need. */
+const ROW_BYTES = 8 * 1_024;
+/** DynamoDB's limit for an item, less that. */
+const MAX_DATA_BYTES = 400 * 1_024 - ROW_BYTES;
+/** DynamoDB's limit for all items of a transaction. */
+const MAX_TRANSACTION_BYTES = 4 * 1_024 * 1_024;
 /** The most that the value of a flight may need: a row has 400 KB, and a poll for the value reads all of it. */
 const MAX_RESULT_BYTES = 350 * 1_024;
 /** How deep lists and maps may be nested, `data` itself included. With their scalars that is DynamoDB's limit of 32. */
@@ -17,13 +21,19 @@ const TOO_GREAT_NUMBER = 1e126;
 /**
  * The caller's attributes as DynamoDB stores them.
  *
+ * @param rows how many rows store it, by one transaction.
  * @throws {@link LockConfigError} for a value that it cannot store, with its path: `data.jobs.0.at`.
  */
-export function marshalledData(data: LockData): AttributeValue {
+export function marshalledData(data: LockData, rows = 1): AttributeValue {
   if (!isPlain(data)) throw new LockConfigError("data", data, "must be a plain object, which is stored as a map");
   const bytes = bytesOf(data);
   if (bytes > MAX_DATA_BYTES) {
     const remedy = `must be at most ${MAX_DATA_BYTES} bytes: an item has 400 KB, of which the row needs some for itself`;
+    throw new LockConfigError("data", `${bytes} bytes`, remedy);
+  }
+  const share = Math.floor(MAX_TRANSACTION_BYTES / rows) - ROW_BYTES;
+  if (bytes > share) {
+    const remedy = `must be at most ${share} bytes where ${rows} rows store it: a transaction carries 4 MB. Store less, or lock fewer at once`;
     throw new LockConfigError("data", `${bytes} bytes`, remedy);
   }
   return { M: marshall(data, { allowImpreciseNumbers: true }) };

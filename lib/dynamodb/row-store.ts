@@ -55,8 +55,8 @@ export abstract class RowStore {
     return second.kind === "refused" && outcome.retried ? { ...second, retried: true } : second;
   }
 
-  admit(data: LockData | undefined): void {
-    if (data !== undefined) marshalledData(data);
+  admit(data: LockData | undefined, rows?: number): void {
+    if (data !== undefined) marshalledData(data, rows);
   }
 
   admitResult(data: LockData): void {

@@ -28,7 +28,7 @@ export async function lockAll(
 ): Promise<LockSet> {
   signal?.throwIfAborted();
   session.assertOpen();
-  session.store.admit(given);
+  session.store.admit(given, members.length);
   const data = given && copyOf(given);
   const targets = members.map(({ name, settings }) => ({ at: lockAt(name), settings })) as [Target, ...Target[]];
   const first = targets.reduce((least, target) => (leaseMs(target) < leaseMs(least) ? target : least));
