@@ -21,6 +21,7 @@ const SECTIONS: Readonly<Record<string, (anchor: string) => boolean>> = {
   "leader-election": (anchor) => ["the-steps", "what-is-promised"].includes(anchor),
   locks: (anchor) => ["locks", "losing-a-lock"].includes(anchor),
   options: (anchor) => anchor === "the-default-client",
+  table: (anchor) => anchor === "the-table",
   "several-locks": (anchor) => anchor === "the-set",
   "single-flight": (anchor) => ["what-can-be-shared", "what-is-promised"].includes(anchor),
 };
