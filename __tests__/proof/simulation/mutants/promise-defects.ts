@@ -245,7 +245,8 @@ export const PROMISE_DEFECTS: Defects = {
   "a row that is not there is not taken": {
     takesOut: ["protocol#the-rows-states: no row"],
     "protocol/rules.ts": {
-      "Condition => any(NO_ITEM, all(IS_OURS, ...more, ...ofToken, isOver))": "Condition => all(IS_OURS, ...more, isOver)",
+      "Condition => any(NO_ITEM, all(IS_OURS, ...more, ...ofToken, isOver))":
+        "Condition => all(IS_OURS, ...more, isOver)",
     },
   },
   "the number of a run counts for a later tick": {
