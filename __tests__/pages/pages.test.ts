@@ -101,6 +101,15 @@ describe("the tables that are looked up", () => {
     expect([...firstColumn(pageAt("docs/options.md"), "Options")].sort()).toEqual(options.sort());
   });
 
+  it("name every part of an option that has parts", () => {
+    const rows = pageAt("docs/options.md").text.split("\n");
+    for (const [option, parts] of Object.entries(mutexSettings({}))) {
+      if (typeof parts !== "object") continue;
+      const row = rows.find((line) => line.startsWith(`| \`${option}\``)) ?? "";
+      for (const part of Object.keys(parts)) expect(row).toMatch(new RegExp(`\\b${part}\\b`));
+    }
+  });
+
   it("give every reason of a loss", async () => {
     const library = await readFile(join(ROOT, "lib", "errors.ts"), "utf8");
     const [, type = ""] = /type LossReason = (.+);/.exec(library) ?? [];
