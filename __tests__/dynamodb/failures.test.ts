@@ -36,8 +36,8 @@ function clientAt(endpoint: string): DynamoDBClient {
   return testClient({ endpoint, maxAttempts: 1 });
 }
 
-function readOn(store: DynamoDbStore): Promise<unknown> {
-  return store.read(lockAt("any"), { consistent: true }, forever);
+function readOn(store: DynamoDbStore, signal: AbortSignal = forever): Promise<unknown> {
+  return store.read(lockAt("any"), { consistent: true }, signal);
 }
 
 /** The error that a read ends with. */
@@ -415,8 +415,8 @@ describe("the client of the environment", () => {
     });
   }
 
-  function clientWith(options: Parameters<typeof defaultClient>[0] = {}): DynamoDBClient {
-    const client = defaultClient(options);
+  function clientWith(): DynamoDBClient {
+    const client = defaultClient();
     ends.push(() => client.destroy());
     return client;
   }
@@ -495,7 +495,7 @@ describe("the client of the environment", () => {
       }),
     );
     environment({ ...KEYS, AWS_REGION: "us-east-1", AWS_ENDPOINT_URL: endpoint });
-    const failure = await readFailure(clientWith({ answerMs: 50 }));
+    const failure = await failureOf(readOn(storeOn(clientWith()), AbortSignal.timeout(50)));
     expect(failure).toMatchObject({ transient: true, answered: false });
     // A busy machine may be late to accept a connection that is over already.
     await eventually(() => closed.length === 1);

@@ -1,6 +1,6 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { adopt } from "./attempts.js";
-import { Connections } from "./connections.js";
+import { Connections, type ConnectionsOptions } from "./connections.js";
 
 const RETRIES = { retryMode: "standard", maxAttempts: 1 };
 
@@ -9,21 +9,15 @@ const RETRIES = { retryMode: "standard", maxAttempts: 1 };
  *
  * It sends each request once, because the protocol has its own retries, which know how much of a lease is left, and
  * what the environment says of retries does not count: the rate limiter of AWS_RETRY_MODE=adaptive would hold renewals back
- * until their leases are over. Each phase of a request has a timeout: connecting, waiting for the reply, and reading the reply.
+ * until their leases are over. Nor has it timeouts of the SDK's own, whose timers end a request although its reply waits in the
+ * socket: each attempt has one of ours, and so has a connection that is being made.
  */
-export function defaultClient({
-  connectMs = 1_500,
-  answerMs = 5_000,
-}: {
-  readonly connectMs?: number;
-  readonly answerMs?: number;
-} = {}): DynamoDBClient {
-  const connections = new Connections();
+export function defaultClient(options: ConnectionsOptions = {}): DynamoDBClient {
+  const connections = new Connections(options);
   const requestHandler = {
-    connectionTimeout: connectMs,
-    requestTimeout: answerMs,
-    throwOnRequestTimeout: true,
-    socketTimeout: answerMs,
+    connectionTimeout: 0,
+    requestTimeout: 0,
+    socketTimeout: 0,
     httpAgent: connections.httpAgent,
     httpsAgent: connections.httpsAgent,
   };

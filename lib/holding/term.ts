@@ -1,4 +1,4 @@
-import type { LockLostError, LossReason } from "../errors.js";
+import { LOSS, type LockLostError, type LossReason } from "../errors.js";
 import type { MutexSettings } from "../options/mutex.js";
 import { rowsOf, type Session } from "../session/session.js";
 import { lossOf, type RowLease } from "../taking/row-lease.js";
@@ -33,6 +33,9 @@ type State =
     }
   /** Lost, for good, while the section may still run; or left by its exit. */
   | { readonly kind: "over"; readonly error: LockLostError | undefined };
+
+/** A process that did not run for less than this share of a lease is no reason for its loss. */
+const STALL_SHARE = 1 / 10;
 
 const nothing = (): void => undefined;
 
@@ -192,11 +195,23 @@ export abstract class Term {
   markLost(reason: LossReason, cause?: unknown): LockLostError {
     const { kind } = this.#state;
     if (this.#state.kind === "over" && this.#state.error !== undefined) return this.#state.error;
-    const error = lossOf(this.row, reason, cause);
+    const because = reason === "expired" ? this.#whyExpired() : undefined;
+    const error = lossOf(this.row, reason, { cause, because });
     this.#become({ kind: "over", error });
     this.#writing?.end.abort();
     this.onLost(error, kind === "in-use");
     return error;
+  }
+
+  /** That the process did not run, if that may have cost the lease. */
+  #whyExpired(): string | undefined {
+    const { ttlMs } = this.settings;
+    const ms = this.session.agenda.stalledMs(this.row.validUntil - ttlMs);
+    if (ms < ttlMs * STALL_SHARE) return undefined;
+    return (
+      `${LOSS.expired}. This process did not run for ${(ms / 1_000).toFixed(1)} s: its event loop was busy, its host was suspended, ` +
+      "or its clock was set forward. Compute in a worker thread or in shorter steps, or set a longer ttlMs"
+    );
   }
 
   /** Ends it as left: from here on no section relies on it, nothing renews it, and what happens to the row is no loss. */

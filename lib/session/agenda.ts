@@ -6,6 +6,9 @@ const TOGETHER = 8;
 /** How often an alarm checks whether the process was suspended meanwhile: timers do not count that time, but leases do. */
 const CHECK_EVERY_MS = 1_000;
 
+/** An alarm that rings later than this says that the process did not run: garbage collection and other callbacks take less. */
+const LATE_MS = 100;
+
 /** A moment counts as one of the grid if it is at most this much before it: alarms ring early, and stopwatches differ, by less. */
 const NEARLY_MS = 5;
 
@@ -20,6 +23,10 @@ export class Agenda {
   readonly #from: number;
   /** The callbacks that are due at a moment, and what cancels the alarm for that moment. */
   readonly #rounds = new Map<number, { readonly rings: Set<() => void>; readonly cancel: () => void }>();
+  /** When alarms that have not rung are due, on `atMost`, in the order in which they were set. */
+  readonly #due = new Set<{ readonly at: number }>();
+  /** The last alarm that rang late: by how much, and when, on `atMost`. */
+  #late = { ms: 0, rangAt: Number.NEGATIVE_INFINITY };
 
   /** @param from the least number of leases with which moments are rounded. */
   constructor(clock: Clock, leases: { readonly size: number }, from: number = TOGETHER) {
@@ -56,6 +63,18 @@ export class Agenda {
     await sleepUntilRung((wake) => this.alarm(ms, wake), signal).finally(mayExit);
   };
 
+  /**
+   * For how long, at the least, the process has not run since then, in one go: 0 if it always ran. Its event loop was busy, its
+   * host suspended, or its wall clock set forward, which looks the same.
+   *
+   * @param since on `atMost`.
+   */
+  stalledMs(since: number): number {
+    const [first] = this.#due;
+    const presentMs = first === undefined ? 0 : this.#clock.atMost() - first.at;
+    return Math.max(0, presentMs, this.#late.rangAt > since ? this.#late.ms : 0);
+  }
+
   #open(moment: number): { readonly rings: Set<() => void>; readonly cancel: () => void } {
     const rings = new Set<() => void>();
     const cancel = this.#ringAt(moment, () => {
@@ -71,10 +90,20 @@ export class Agenda {
   #ringAt(moment: number, ring: () => void): () => void {
     let cancel: () => void;
     const wait = (leftMs: number): void => {
-      cancel = this.#clock.alarm(Math.min(leftMs, CHECK_EVERY_MS), check);
+      const ms = Math.min(leftMs, CHECK_EVERY_MS);
+      const due = { at: this.#clock.atMost() + ms };
+      this.#due.add(due);
+      const stop = this.#clock.alarm(ms, () => check(due));
+      cancel = () => {
+        this.#due.delete(due);
+        stop();
+      };
     };
-    const check = (): void => {
-      const leftMs = moment - this.#clock.atMost();
+    const check = (due: { readonly at: number }): void => {
+      const now = this.#clock.atMost();
+      this.#due.delete(due);
+      if (now - due.at > LATE_MS) this.#late = { ms: now - due.at, rangAt: now };
+      const leftMs = moment - now;
       if (leftMs < NEARLY_MS) ring();
       else wait(leftMs);
     };

@@ -1,4 +1,4 @@
-import type { Clock } from "../time/clock.js";
+import { type Clock, replyAlarm } from "../time/clock.js";
 
 /**
  * Waits for the answer to a request that others have sent, for at most `ms`, which may be infinite: a request without an answer
@@ -7,7 +7,7 @@ import type { Clock } from "../time/clock.js";
  */
 export function answeredWithin<T>(clock: Clock, ms: number, answer: Promise<T>): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
-    const cancel = Number.isFinite(ms) ? clock.alarm(Math.max(0, ms), () => resolve(undefined)) : () => undefined;
+    const cancel = Number.isFinite(ms) ? replyAlarm(clock, Math.max(0, ms), () => resolve(undefined)) : () => undefined;
     answer.finally(cancel).then(resolve, reject);
   });
 }

@@ -1,7 +1,7 @@
 import { AsyncResource } from "node:async_hooks";
 import { LockStoreError } from "../errors.js";
 import type { Store } from "../store.js";
-import type { Clock } from "../time/clock.js";
+import { type Clock, replyAlarm } from "../time/clock.js";
 import { Backlog, notSent, type RequestKind, type ScheduledRequest } from "./backlog.js";
 import { endAfter, LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry } from "./retry.js";
 
@@ -160,7 +160,7 @@ export function sendOnce<T>(session: Requests, asked: SentOnce, request: Request
 /** Waits for an answer, with a timeout of our own: if a client ignores the signal, its request runs on, and its outcome is unknown. */
 function bounded<T>(clock: Clock, answer: Promise<T>, boundMs: number, end: () => unknown): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const cancel = clock.alarm(boundMs, () => reject(end()));
+    const cancel = replyAlarm(clock, boundMs, () => reject(end()));
     answer.finally(cancel).then(resolve, reject);
   });
 }

@@ -6,6 +6,7 @@ import type { Row } from "../protocol/row.js";
 import { onAbort } from "../session/abort-listening.js";
 import { TooLate } from "../session/backlog.js";
 import type { Session } from "../session/session.js";
+import { replyAlarm } from "../time/clock.js";
 import { leaseInUse, watchLongWait } from "./stuck.js";
 
 /** How long a call waits for a first answer from the table, however long it would wait for the lock. */
@@ -155,7 +156,8 @@ export class Call<Answer> {
       this.#reject = reject;
       this.#unregister = this.#session.waiting((reason) => this.fail(reason, "closed"));
       if (waitMs === 0) this.isOverdue = true;
-      else if (Number.isFinite(waitMs)) this.#cancelTimer = this.#session.clock.alarm(waitMs, () => this.#timeUp());
+      else if (Number.isFinite(waitMs))
+        this.#cancelTimer = replyAlarm(this.#session.clock, waitMs, () => this.#timeUp());
       this.#stopListening = signal && onAbort(signal, () => this.fail(signal.reason, "aborted"));
       // Publish before anything is awaited. A subscriber may end the call.
       if (asksFor > 0 && CHANNELS["dynamutex:asked"].hasSubscribers)

@@ -122,8 +122,16 @@ export function infoOfLease({ owner }: Session, lease: RowLease): LockInfo {
   return infoOf({ ...at, uuid, owner, acquired, expires, ttlMs: settings.ttlMs, data, tick, due, attempt });
 }
 
-export function lossOf({ at, uuid }: RowLease, reason: LossReason, cause?: unknown): LockLostError {
-  return new LockLostError(at.name, uuid, reason, cause === undefined ? undefined : { cause });
+/** @param because what is said in place of what the reason says. */
+export function lossOf(
+  { at, uuid }: RowLease,
+  reason: LossReason,
+  { cause, because }: { readonly cause?: unknown; readonly because?: string | undefined } = {},
+): LockLostError {
+  return new LockLostError(at.name, uuid, reason, {
+    ...(cause !== undefined && { cause }),
+    ...(because !== undefined && { because }),
+  });
 }
 
 /** Why the lease was lost, judged by the row that refused the write, or by its absence. */

@@ -1,4 +1,8 @@
+import { clearImmediate, setImmediate } from "node:timers";
 import { LockConfigError, LockStoreError } from "../errors.js";
+
+/** Taken here: a test runner's fake timers replace them later, and no fake polls a socket. */
+const [immediate, cancelImmediate] = [setImmediate, clearImmediate];
 
 /** Bounds, in epoch milliseconds, on a time that is not known exactly. Both are included. */
 export interface Bounds {
@@ -29,6 +33,11 @@ export interface Clock {
    * @experimental no test of several Regions has run on AWS.
    */
   readonly regionSkewMs?: number;
+  /**
+   * Calls `act` when the event loop has polled its sockets: what has arrived by now is handled before. The returned function
+   * cancels it. Absent on clocks of tables that are not behind a socket, such as a test's: there nothing can have arrived.
+   */
+  afterPoll?(act: () => void): () => void;
   /**
    * Keeps the process alive until the returned function is called: for a caller that waits for another caller of this
    * process and has no timer of its own. Absent on clocks that do not advance by themselves, such as a test's.
@@ -177,7 +186,7 @@ export async function sleepUntilRung(set: (wake: () => void) => () => void, sign
 }
 
 /** Node's timers, in the form of {@link Clock}. */
-export const timers: Pick<Clock, "sleep" | "alarm" | "stay"> = {
+export const timers: Pick<Clock, "sleep" | "alarm" | "stay" | "afterPoll"> = {
   sleep: (ms, signal) =>
     sleepUntilRung((wake) => {
       const timer = setTimeout(wake, timerMs(ms));
@@ -193,7 +202,24 @@ export const timers: Pick<Clock, "sleep" | "alarm" | "stay"> = {
     const timer = setInterval(() => undefined, MAX_TIMER_MS);
     return () => clearInterval(timer);
   },
+  afterPoll: (act) => {
+    const waiting = immediate(act);
+    return () => cancelImmediate(waiting);
+  },
 };
+
+/**
+ * An alarm for somebody who waits for a reply, and cancels it when the reply comes. Node runs timers before it reads sockets, so
+ * after a section that computes, or a suspend, an alarm rings while the reply waits in its socket. So it counts only once the
+ * sockets were polled. An alarm that ends a section is none of these: it counts at once.
+ */
+export function replyAlarm(clock: Pick<Clock, "alarm" | "afterPoll">, ms: number, ring: () => void): () => void {
+  let cancel = clock.alarm(ms, () => {
+    if (clock.afterPoll === undefined) ring();
+    else cancel = clock.afterPoll(ring);
+  });
+  return () => cancel();
+}
 
 /**
  * The largest difference between the clock rates of a host and the table, as a share: 500 ppm, the most by which NTP

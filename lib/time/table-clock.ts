@@ -50,7 +50,7 @@ export function tableClock(options: TableClockOptions = {}): Clock {
 }
 
 /** The time and the timers of a host, or a test's. */
-export interface TableClockHost extends Pick<Clock, "sleep" | "alarm" | "stay"> {
+export interface TableClockHost extends Pick<Clock, "sleep" | "alarm" | "stay" | "afterPoll"> {
   readonly time: HostTime;
 }
 
@@ -61,7 +61,7 @@ const CURRENT_AGE_MS = 60_000;
 /** {@link tableClock} on any host. */
 export function tableClockOn(host: TableClockHost, options: TableClockOptions = {}): Clock {
   const { fallbackSkewMs, regionSkewMs } = skewsOf(options, { fallbackSkewMs: 1_000, regionSkewMs: 0 });
-  const { time, sleep, alarm, stay } = host;
+  const { time, sleep, alarm, stay, afterPoll } = host;
   const { atLeast, atMost, read } = stopwatches(time);
   const known = new Candidates();
   /** The reading at which the last reply came. */
@@ -132,6 +132,7 @@ export function tableClockOn(host: TableClockHost, options: TableClockOptions = 
     sleep,
     alarm,
     ...(stay && { stay }),
+    ...(afterPoll && { afterPoll }),
     isCurrent,
     wall,
     listen() {

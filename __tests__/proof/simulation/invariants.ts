@@ -56,6 +56,7 @@ export type Invariant =
   | "whoever waits gets in"
   | "a section knows whether others wait"
   | "renewals leave first"
+  | "a late timer judges no reply"
   | "a release tells the truth"
   | "a free lock is obtained"
   | "nobody is told held of a free row"

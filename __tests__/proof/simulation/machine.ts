@@ -207,8 +207,10 @@ export class Process {
   }
 
   /** What the library may sleep on. */
-  readonly timersOfClock: Pick<Clock, "sleep" | "alarm"> = {
+  readonly timersOfClock: Pick<Clock, "sleep" | "alarm" | "afterPoll"> = {
     alarm: (ms, ring) => this.after(ms, ring),
+    // Behind everything that a machine finds when it wakes.
+    afterPoll: (act) => this.#scheduler.wakeAt(this.#scheduler.now, () => this.deliver(act)),
     sleep: (ms, signal) => sleepUntilRung((wake) => this.after(ms, wake), signal),
   };
 

@@ -132,6 +132,8 @@ export interface NetworkEvents {
   learned(sender: Sender, request: Departure, aheadMs: number): void;
   /** The same as `heard` of an error that the table answered with: that copy is not under way any more. */
   turnedDown(message: Message): void;
+  /** A sender gives a request up while its reply waits in the socket. */
+  givenUpUnread(sender: Sender, message: Message): void;
 }
 
 /** The longest that a message takes when nothing is wrong. */
@@ -191,7 +193,7 @@ export class Network extends Watcher {
     const randomOf = seededStreams(this.#seed, "network", owner);
     const carry = (message: Message, signal: AbortSignal): Promise<Answer> => {
       requests += 1;
-      return this.#exchange({ sender, message, signal, random: randomOf(requests) });
+      return this.#exchange({ sender, message, signal, random: randomOf(requests), hasReply: false });
     };
     return new MemoryStore(this.scene.table, carry);
   }
@@ -209,6 +211,7 @@ export class Network extends Watcher {
       const leftAt = this.now;
       const onAbort = (): void => {
         if (!close()) return;
+        if (request.hasReply) this.#events.givenUpUnread(sender, message);
         sender.pool.closeQuiet(leftAt);
         reject(aborted(signal));
       };
@@ -246,7 +249,8 @@ export class Network extends Watcher {
   }
 
   /** One copy on its way there and back. */
-  #send({ sender, message, random }: Request, heard: (reply: Reply) => void): void {
+  #send(request: Request, heard: (reply: Reply) => void): void {
+    const { sender, message, random } = request;
     const leftAt = this.now;
     const hear = (reply: Reply): void => {
       if ("error" in reply && !reply.error.answered) sender.pool.closeQuiet(leftAt);
@@ -264,8 +268,10 @@ export class Network extends Watcher {
     const plan = this.#now();
     const { farMs = 0 } = sender;
     const back = (ms: number, reply: Reply, shown?: Shown): void => {
-      this.scene.scheduler.wakeAt(this.#arrivalAfter(ms, shown === undefined ? 0 : farMs), () =>
+      this.scene.scheduler.wakeAt(this.#arrivalAfter(ms, shown === undefined ? 0 : farMs), () => {
+        request.hasReply = sender.process.asleep;
         sender.process.deliver(() => {
+          request.hasReply = false;
           if (shown !== undefined) sender.sign.judge(OF_THE_TABLE, "memory", () => this.now);
           if (shown !== undefined && learn !== undefined) {
             const aheadMs = this.#mayMislead(sender.process) ? shown.aheadMs : 0;
@@ -275,8 +281,8 @@ export class Network extends Watcher {
             this.#events.learned(sender, departure, aheadMs);
           }
           hear(reply);
-        }),
-      );
+        });
+      });
     };
     if (outage?.how === "refuse") {
       back(random() * 5, lost("connection refused", true));
@@ -610,6 +616,8 @@ interface Request {
   readonly message: Message;
   readonly signal: AbortSignal;
   readonly random: Random;
+  /** Whether a reply waits in the socket, because its process stands still or has only just woken. */
+  hasReply: boolean;
 }
 
 /** Whether an answer is up to date whatever the network does. */

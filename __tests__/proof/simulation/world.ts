@@ -138,6 +138,8 @@ class World {
       heard: (sender, message, answer) => this.#judge.heard(sender, message, answer),
       learned: (sender, request, aheadMs) => this.#judge.time.learned(sender, request, aheadMs),
       turnedDown: (message) => this.#judge.phantoms.turnedDown(message),
+      givenUpUnread: ({ owner }, { kind }) =>
+        this.#judge.blame("a late timer judges no reply", `${owner} has given up a ${kind} whose reply had come`),
     });
     this.#surroundings = {
       ...scene,

@@ -2,6 +2,44 @@ import type { Defects } from "./defect.js";
 
 /** Defects of who is believed, and of what counts as certain. */
 export const NETWORK_DEFECTS: Defects = {
+  "a late timer judges a reply that waits in the socket": {
+    takesOut: ["protocol#requests-of-one-process: A late timer judges no reply"],
+    "time/clock.ts": { "else cancel = clock.afterPoll(ring);": "else ring();" },
+  },
+  "the table's clock does not say when the sockets were polled": {
+    takesOut: ["protocol#requests-of-one-process: A late timer judges no reply"],
+    "time/table-clock.ts": { "...(afterPoll && { afterPoll }),": "" },
+    test: "behaviour/holding/busy-sections",
+  },
+  "the timeout of an attempt does not wait for the sockets": {
+    takesOut: ["protocol#requests-of-one-process: A late timer judges no reply"],
+    "session/requests.ts": {
+      "const cancel = replyAlarm(clock, boundMs, () => reject(end()));":
+        "const cancel = clock.alarm(boundMs, () => reject(end()));",
+    },
+    test: "behaviour/holding/busy-sections",
+  },
+  "`waitMs` does not wait for the sockets": {
+    takesOut: ["protocol#requests-of-one-process: A late timer judges no reply"],
+    "taking/call.ts": {
+      "this.#cancelTimer = replyAlarm(this.#session.clock, waitMs, () => this.#timeUp());":
+        "this.#cancelTimer = this.#session.clock.alarm(waitMs, () => this.#timeUp());",
+    },
+    test: "behaviour/holding/busy-sections",
+  },
+  "a connection is given up while it is there": {
+    takesOut: ["protocol#requests-of-one-process: A late timer judges no reply"],
+    "dynamodb/connections.ts": {
+      "const cancel = replyAlarm(timers, connectMs, () => {":
+        "const cancel = replyAlarm({ alarm: timers.alarm }, connectMs, () => {",
+    },
+    test: "behaviour/holding/busy-sections",
+  },
+  "a loss does not say that the process did not run": {
+    takesOut: ["protocol#losing"],
+    "holding/term.ts": { "if (ms < ttlMs * STALL_SHARE) return undefined;": "return undefined;" },
+    test: "behaviour/holding/busy-sections",
+  },
   "somebody else's reply is an answer until the table has answered": {
     takesOut: ["trap 48", "protocol#requests-of-one-process: A reply without"],
     "dynamodb/table-sign.ts": { "if (isSigned(headers)) {": "if (!this.#isKnown || isSigned(headers)) {" },
