@@ -56,6 +56,14 @@ export interface Ran {
   readonly code: number | undefined;
 }
 
+/** What ends the programs that run. */
+const running = new Set<() => void>();
+
+/** Ends all programs that run, with what they have started. */
+export function endAll(): void {
+  for (const end of running) end();
+}
+
 /** Runs a program of Node.js in a folder, the repository's root by default. @param mostMs for how long at most. */
 export async function run(
   command: readonly string[],
@@ -71,15 +79,18 @@ export async function run(
   let output = "";
   let isEnded = false;
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
-  const timer = setTimeout(() => {
+  const end = (): void => {
     isEnded = true;
     // What the program has started, such as an engine, ends with it. A program that has not started has no group.
     if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
-  }, mostMs);
+  };
+  running.add(end);
+  const timer = setTimeout(end, mostMs);
   try {
     const code = await new Promise<number>((resolve, reject) => child.on("error", reject).on("close", resolve));
     return { output, code: isEnded ? undefined : code };
   } finally {
+    running.delete(end);
     clearTimeout(timer);
   }
 }

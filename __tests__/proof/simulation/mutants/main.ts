@@ -4,7 +4,7 @@ import { originNow, reportPage, writeReport } from "../report.js";
 import { DEFECTS } from "./all-defects.js";
 import type { Defect } from "./defect.js";
 import { NO_DEFECT, type Row, readReport, reportOf, rowOf, runLater } from "./defects-page.js";
-import { MUTANTS } from "./edited-source.js";
+import { endAll, MUTANTS } from "./edited-source.js";
 import { type Finding, failureIn, hunt, makeMutant } from "./mutant.js";
 
 /** How many are hunted at once. */
@@ -81,6 +81,14 @@ async function findingOf(name: string, defect: Defect, folder: string): Promise<
     if (failed !== undefined) return { ...finding, test: `${file}.test.ts: ${failed}` };
   }
   return finding;
+}
+
+// The programs are groups of their own, which the terminal does not interrupt.
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, () => {
+    endAll();
+    process.kill(process.pid, signal);
+  });
 }
 
 main().catch((error: unknown) => {

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "@jest/globals";
+import { describe, expect, it, test } from "@jest/globals";
 import { SWITCHES } from "../../model/models.js";
 import { DEFECTS } from "./all-defects.js";
-import { ROOT, withDefect } from "./edited-source.js";
+import { endAll, ROOT, run, withDefect } from "./edited-source.js";
 import { pageRules, ruleNamed } from "./page-rules.js";
 
 describe("seeded defects", () => {
@@ -39,4 +39,10 @@ describe("seeded defects", () => {
     );
     expect(unnamed).toEqual([]);
   });
+});
+
+test("an interrupted hunt ends what it has started", async () => {
+  const ran = run(["-e", "setInterval(() => undefined, 1_000)"]);
+  endAll();
+  expect(await ran).toEqual({ output: "", code: undefined });
 });
