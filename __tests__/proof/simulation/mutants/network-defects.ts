@@ -19,12 +19,9 @@ export const NETWORK_DEFECTS: Defects = {
     },
     test: "behaviour/holding/busy-sections",
   },
-  "`waitMs` does not wait for the sockets": {
+  "a wait for another's answer does not wait for the sockets": {
     takesOut: ["protocol#requests-of-one-process: A late timer judges no reply"],
-    "taking/call.ts": {
-      "this.#cancelTimer = replyAlarm(this.#session.clock, waitMs, () => this.#timeUp());":
-        "this.#cancelTimer = this.#session.clock.alarm(waitMs, () => this.#timeUp());",
-    },
+    "session/overdue.ts": { "replyAlarm(clock, Math.max(0, ms),": "clock.alarm(Math.max(0, ms)," },
     test: "behaviour/holding/busy-sections",
   },
   "a connection is given up while it is there": {
