@@ -40,7 +40,6 @@ export const NO_ITEM: Condition = { kind: "noItem" };
 
 export const missing = (attribute: string): Condition => ({ kind: "missing", attribute });
 export const isString = (attribute: string): Condition => ({ kind: "type", attribute, type: "string" });
-export const isNumber = (attribute: string): Condition => ({ kind: "type", attribute, type: "number" });
 export const isMap = (attribute: string): Condition => ({ kind: "type", attribute, type: "map" });
 export const within = (attribute: string, range: Range): Condition => ({ kind: "within", attribute, range });
 export const equal = (attribute: string, to: Operand | Placeholder): Condition => ({ kind: "equal", attribute, to });

@@ -288,6 +288,7 @@ export class Line {
     if (!this.isEmpty) return false;
     this.blocked = undefined;
     this.capacity = 0;
+    this.#latest = undefined;
     // The holder that it knows may be gone when the next caller comes.
     this.#asking = undefined;
     return true;

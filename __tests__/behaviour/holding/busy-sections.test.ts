@@ -88,7 +88,7 @@ describe("a late timer judges no reply", () => {
     expect(await unanswered).toBeUndefined();
   });
 
-  test("a section that computes for 2.6 s at a time on a lease of 10 s, and yields in between, keeps its lock", async () => {
+  test("trap 16: a section that computes for 2.6 s at a time on a lease of 10 s, and yields in between, keeps its lock", async () => {
     const { locks, requests, compute } = scene();
     const lock = await locks.mutex("job", { ttlMs: 10_000 }).lock();
     const leftBefore = requests.left;

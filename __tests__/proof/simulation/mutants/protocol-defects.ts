@@ -224,7 +224,8 @@ export const PROTOCOL_DEFECTS: Defects = {
   "a guard asks for no token": {
     takesOut: ["fencing-and-guards#what-a-guard-asks"],
     "protocol/rules.ts": {
-      'all(IS_STILL_HELD, equal("fence", { value: "fence" }))': 'all(IS_STILL_HELD, isNumber("fence"))',
+      'all(IS_STILL_HELD, equal("fence", { value: "fence" }))':
+        'all(IS_STILL_HELD, any(IS_MINE, equal("fence", { value: "fence" })))',
     },
     test: "behaviour/fencing/guards",
   },
