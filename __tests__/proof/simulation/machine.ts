@@ -132,6 +132,7 @@ export class Process {
   readonly #scheduler: Scheduler;
   readonly #random: Random;
   readonly #timers = new Set<Timer>();
+  readonly #polls = new Set<object>();
   readonly #obituaries: (() => void)[] = [];
   #backlog: (() => void)[] = [];
   #crashed = false;
@@ -161,9 +162,9 @@ export class Process {
     return this.#machine.forwardMs;
   }
 
-  /** How many timers are set. */
+  /** How many timers are set, or have rung and wait for a poll of the sockets. */
   get timers(): number {
-    return this.#timers.size;
+    return this.#timers.size + this.#polls.size;
   }
 
   get time(): HostTime {
@@ -173,6 +174,7 @@ export class Process {
   crash(): void {
     this.#crashed = true;
     this.#timers.clear();
+    this.#polls.clear();
     this.#backlog = [];
     for (const tell of this.#obituaries) tell();
   }
@@ -210,7 +212,16 @@ export class Process {
   readonly timersOfClock: Pick<Clock, "sleep" | "alarm" | "afterPoll"> = {
     alarm: (ms, ring) => this.after(ms, ring),
     // Behind everything that a machine finds when it wakes.
-    afterPoll: (act) => this.#scheduler.wakeAt(this.#scheduler.now, () => this.deliver(act)),
+    afterPoll: (act) => {
+      const poll = {};
+      this.#polls.add(poll);
+      const end = (): boolean => this.#polls.delete(poll);
+      const cancel = this.#scheduler.wakeAt(this.#scheduler.now, () => this.deliver(() => end() && act()));
+      return () => {
+        end();
+        cancel();
+      };
+    },
     sleep: (ms, signal) => sleepUntilRung((wake) => this.after(ms, wake), signal),
   };
 
