@@ -228,6 +228,7 @@ describe("names", () => {
     expect(await Promise.all(names.map(async (name) => (await scene.row(name))?.uuid))).toEqual(
       held.map((lock) => lock?.uuid),
     );
+    await Promise.all(held.map((lock) => lock?.unlock()));
   });
 
   test("prefix and name together are the lock: two prefixes of which one begins the other can share one", async () => {
