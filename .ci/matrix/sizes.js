@@ -6,7 +6,7 @@ import { SMALL_HANDLER } from "./programs.js";
 import { readJson, run, write } from "./projects.js";
 
 /** What each was when somebody last looked, in bytes. docs/packaging.md has the figures for users. */
-const RECORDED = { installed: 1_470_000, tarball: 390_000, withSdk: 748_000, withoutSdk: 214_000 };
+const RECORDED = { installed: 1_372_000, tarball: 416_000, withSdk: 764_000, withoutSdk: 229_000 };
 /** A size that grows by more than this is an accident, or a decision to record. */
 const ROOM = 1.05;
 const MOST_IMPORT_RATIO = 1.3;
