@@ -138,8 +138,11 @@ export interface Store {
   /** Sends nothing. @throws {@link LockConfigError} naming what of a flight's value would not come back as it is. */
   admitResult(data: LockData): void;
 
-  /** What the table does with it is {@link apply}. */
-  write(write: Write, signal: AbortSignal): Promise<WriteOutcome>;
+  /**
+   * What the table does with it is {@link apply}.
+   * @param inTime whether more may still leave for it, where the answer to a write asks for another one. Default: yes.
+   */
+  write(write: Write, signal: AbortSignal, inTime?: () => boolean): Promise<WriteOutcome>;
 
   /**
    * Applies all of these writes, each of another row, or none of them. None of them draws a token or is for a tick. A

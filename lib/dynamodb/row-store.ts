@@ -38,7 +38,7 @@ export abstract class RowStore {
 
   abstract read(at: Address, options: { readonly consistent: boolean }, signal: AbortSignal): Promise<Row | undefined>;
 
-  async write(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
+  async write(write: Write, signal: AbortSignal, inTime: () => boolean = () => true): Promise<WriteOutcome> {
     if (write.kind === "renew" && write.data === undefined) return await this.#renewals.write(write, signal);
     if (write.kind === "vacate") this.#renewals.note(write.at, 0);
     // The row of a result is never renewed.
@@ -49,7 +49,8 @@ export abstract class RowStore {
     const kept = vacateKept(write, outcome.row);
     if (kept !== undefined) return await this.writeOne(kept, signal);
     const other = inOtherForm(write, outcome.row);
-    if (other === undefined) return outcome;
+    // A process may have stood still before it read the answer.
+    if (other === undefined || !inTime()) return outcome;
     const second = await this.writeOne(other, signal);
     // A copy of the first form may still be under way.
     return second.kind === "refused" && outcome.retried ? { ...second, retried: true } : second;

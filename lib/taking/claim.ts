@@ -69,7 +69,8 @@ export interface ClaimAttempt<Outcome extends Answer, Granted> {
   readonly uuids: readonly string[];
   /** When its first copy left, on `atMost`; Infinity before that. */
   readonly sentAt: number;
-  send(signal: AbortSignal): Promise<Outcome>;
+  /** @param inTime whether a copy may still leave. */
+  send(signal: AbortSignal, inTime: () => boolean): Promise<Outcome>;
   /** What the claim has taken, if this copy or an earlier one was applied. */
   granted(outcome: Outcome): Granted | undefined;
   /** Gives back what an earlier copy has taken. @returns the rows of other holders. */
@@ -119,10 +120,11 @@ export async function claimBy<Outcome extends Answer, Granted>(
     const attempt = attemptFor(tick);
     const copies = new Copies();
     const end = (): number => Math.min(attempt.sentAt + leaseMs, until());
+    const inTime = (): boolean => session.clock.atMost() < end();
     const persistence = { kind: "take", firstTimeoutMs: firstTimeoutMs(ttlMs), until: end } as const;
     let outcome: Outcome | undefined;
     try {
-      outcome = await wait.persistAtKnownTime(persistence, (signal) => copies.count(attempt.send(signal)));
+      outcome = await wait.persistAtKnownTime(persistence, (signal) => copies.count(attempt.send(signal, inTime)));
     } catch (error) {
       once?.inVain.doubtfulTicks.set(tick, error);
       failure = error;

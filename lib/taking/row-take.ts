@@ -55,8 +55,8 @@ export class RowTake {
     return this.#take;
   }
 
-  send(signal: AbortSignal): Promise<WriteOutcome> {
-    return this.#session.store.write(this.write, signal);
+  send(signal: AbortSignal, inTime: () => boolean): Promise<WriteOutcome> {
+    return this.#session.store.write(this.write, signal, inTime);
   }
 
   granted(outcome: WriteOutcome): RowLease | undefined {

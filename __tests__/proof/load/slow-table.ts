@@ -42,8 +42,8 @@ export class SlowTable extends MemoryStore {
     this.#service = service;
   }
 
-  override write(write: Write, signal: AbortSignal): Promise<WriteOutcome> {
-    return this.#service.hasBatches === false ? this.writeOne(write, signal) : super.write(write, signal);
+  override write(write: Write, signal: AbortSignal, inTime?: () => boolean): Promise<WriteOutcome> {
+    return this.#service.hasBatches === false ? this.writeOne(write, signal) : super.write(write, signal, inTime);
   }
 
   protected override send(message: Message, signal: AbortSignal): Promise<Answer> {

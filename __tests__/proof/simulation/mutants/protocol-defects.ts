@@ -122,9 +122,16 @@ export const PROTOCOL_DEFECTS: Defects = {
     "protocol/rules.ts": { 'counts: [any(missing("fence"), ...NOT_BEHIND)]': "counts: []" },
     test: "protocol/store-contract/writes",
   },
+  "a take is sent in its other form however late it is": {
+    takesOut: ["protocol#fencing-tokens 3"],
+    "dynamodb/row-store.ts": { "other === undefined || !inTime()": "other === undefined" },
+    test: "proof/simulation/schedules.full",
+  },
   "a write that is refused by its form is not sent in the other": {
     takesOut: ["protocol#fencing-tokens 3"],
-    "dynamodb/row-store.ts": { "if (other === undefined) return outcome;": "if (other !== null) return outcome;" },
+    "dynamodb/row-store.ts": {
+      "if (other === undefined || !inTime()) return outcome;": "if (other !== null) return outcome;",
+    },
     test: "protocol/store-contract/writes",
   },
   "a release has no condition": {

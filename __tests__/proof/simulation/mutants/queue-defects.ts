@@ -5,8 +5,8 @@ export const QUEUE_DEFECTS: Defects = {
   "whoever is in front of the queue enters without the put": {
     takesOut: ["fair-queue#how-it-works: Only the lock's own row"],
     "taking/row-take.ts": {
-      "send(signal: AbortSignal): Promise<WriteOutcome> {":
-        'send(signal: AbortSignal): Promise<WriteOutcome> { const { at, settings } = this.#target; if (settings.fair && at.sort === "lock" && this.write) return Promise.resolve({ kind: "applied", replaced: undefined, drawn: undefined });',
+      "send(signal: AbortSignal, inTime: () => boolean): Promise<WriteOutcome> {":
+        'send(signal: AbortSignal, inTime: () => boolean): Promise<WriteOutcome> { const { at, settings } = this.#target; if (settings.fair && at.sort === "lock" && this.write) return Promise.resolve({ kind: "applied", replaced: undefined, drawn: undefined });',
     },
   },
   "dead waiters are never skipped": {
