@@ -58,13 +58,7 @@ export class Exit {
    * background. @throws {@link LockLostError} if the lease had been lost before.
    */
   release(ending: Ending = this.endingNow()): Promise<void> {
-    if (this.#exited === undefined)
-      return this.#leave(() => this.#release(() => this.#vacateBy(ending, this.#lease.row)));
-    const { clock } = this.#session;
-    // A close may have begun the release, later and so with a later deadline.
-    const answered = answeredWithin(clock, ending.answerBy - clock.atMost(), this.#exited);
-    answered.catch(() => undefined);
-    return answered;
+    return this.#exited ?? this.#leave(() => this.#release(() => this.#vacateBy(ending, this.#lease.row)));
   }
 
   /**

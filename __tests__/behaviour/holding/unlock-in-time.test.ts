@@ -221,21 +221,6 @@ describe("on a silent table, unlock() is answered after releaseWithinMs", () => 
   });
 });
 
-test("a close that begins while a section ends gives that end no more time", async () => {
-  const { time, host, mutex, lasts, fate } = scene();
-  const lock = await mutex({ handOverMs: 100 }).lock();
-  const next = failureOf(mutex({ handOverMs: 100 }).lock());
-  await time.advance(200);
-  fate(everything);
-  const outcome = failureOf(lock.unlock());
-  await turn();
-  await time.advance(RELEASE_WITHIN_MS / 5);
-  const closing = failureOf(host.session.close(0));
-  expect(await lasts(outcome)).toBe((RELEASE_WITHIN_MS * 4) / 5);
-  expect(await next).toMatchObject({ code: "LOCK_CLOSED" });
-  await lasts(closing);
-});
-
 describe("a section that has lost its lock, on a table that is silent at its end", () => {
   const lose = async (time: ManualTime): Promise<void> => await time.advance(TTL_MS);
 
