@@ -54,8 +54,8 @@ export class Exit {
   }
 
   /**
-   * Releases the lease. Every call gets the same answer, and all of them in time: what has got no answer by then goes on in the
-   * background. @throws {@link LockLostError} if the lease had been lost before.
+   * Releases the lease. Every call gets the same answer, by the deadline of the first of them: what has got no answer by then goes on
+   * in the background. @throws {@link LockLostError} if the lease had been lost before.
    */
   release(ending: Ending = this.endingNow()): Promise<void> {
     return this.#exited ?? this.#leave(() => this.#release(() => this.#vacateBy(ending, this.#lease.row)));
@@ -180,7 +180,8 @@ export class Exit {
     const leftMs = endsAt - clock.atMost();
     if (released.kind === "unknown" && leftMs > 0) {
       const until = this.#session.untilClosed(leftMs);
-      this.#session.detach(this.#vacate(row, { until, isDetached: true }).then(() => this.onLateRelease?.()));
+      const late = this.#vacate(row, { until, isDetached: true });
+      this.#session.detach(late.then(({ kind }) => kind !== "unknown" && this.onLateRelease?.()));
     }
     return released;
   }

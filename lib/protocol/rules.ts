@@ -160,8 +160,8 @@ export function memoryAfter({ remembers, token, tick, after }: Take): Memory {
  * (2) Of the row's attributes, only format and uuid are compared: nobody else writes a uuid of ours.
  * (3) A take is stamped later than the `earliest` that it is sent with, and no process watches its own acquisition.
  * (4) A renewal or reissue only where it moves `expires` forward; a reissue or transfer that draws a token only where the row
- * has one; and a write that draws one only in the form that fits the row's token ({@link TokenDraw}); a delete only where the row remembers nothing. A removal asks that as well, and that the row is still exactly as it
- * was seen.
+ * has one; a write that draws one only in the form that fits the row's ({@link TokenDraw}); a delete only where the row remembers
+ * nothing. A removal asks that as well, and that the row is still exactly as it was seen.
  */
 export function askedBy(write: Write): RowCondition {
   switch (write.kind) {

@@ -86,6 +86,7 @@ export interface Requests {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly random: () => number;
+  /** Asked why an attempt got no answer, for the message. */
   readonly store?: Pick<Store, "whySilent">;
 }
 

@@ -47,6 +47,13 @@ export const HAND_OVER_DEFECTS: Defects = {
     "taking/watch.ts": { "(markInNumber(row.wanted).needMs ?? UNSAID_NEED_MS) >= ": "Infinity >= " },
     test: "behaviour/taking/far-waiters",
   },
+  "a release that is answered late gives others no turn": {
+    takesOut: ["protocol#turns 5"],
+    "holding/exit.ts": {
+      'kind !== "unknown" && this.onLateRelease?.()': 'kind === "unknown" && this.onLateRelease?.()',
+    },
+    test: "behaviour/holding/unlock-in-time",
+  },
   "a take forgets that others wait": {
     takesOut: ["trap 27", "protocol#turns 3"],
     "taking/row-take.ts": { "contention?.markOf(at)": "undefined" },

@@ -155,6 +155,11 @@ export const KIND_DEFECTS: Defects = {
     "holding/resume.ts": { "session.detach(removeWhenItArrives(session, maybe, remainingHold(session, handed)));": "" },
     test: "behaviour/hand-off/hand-off",
   },
+  "callers that know of different numbers of permits wait in one line": {
+    takesOut: ["protocol#semaphores"],
+    "queues/sections.ts": { "`${weight} of ${permits}`": "`${weight} of ${permits && 0}`" },
+    test: "behaviour/semaphores/hand-over",
+  },
   "a lease passes to a caller that knows of fewer permits": {
     takesOut: ["semaphores#what-is-promised: At most permits"],
     "queues/fits.ts": { "(permitOf(at.sort) ?? 0) >= permits": "(permitOf(at.sort) ?? 0) >= 1_000" },
