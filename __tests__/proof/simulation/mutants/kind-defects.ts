@@ -157,7 +157,9 @@ export const KIND_DEFECTS: Defects = {
   },
   "callers that know of different numbers of permits wait in one line": {
     takesOut: ["protocol#semaphores"],
-    "queues/sections.ts": { "`${weight} of ${permits}`": "`${weight} of ${permits && 0}`" },
+    "queues/sections.ts": {
+      "const { permits, settings, weight } = resource;": "const { settings, weight } = resource; const permits = 0;",
+    },
     test: "behaviour/semaphores/hand-over",
   },
   "a lease passes to a caller that knows of fewer permits": {
