@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { transpileAll } from "../../.ci/transpile.js";
 
 let engine;
@@ -10,7 +11,7 @@ async function globalSetup() {
   await transpileAll();
   if (process.env.DYNAMODB_ENDPOINT) return;
   const { startDynamoDbLocal } = await import("../../.jest/examples/support/dynamodb-local.js");
-  engine = await startDynamoDbLocal();
+  engine = await startDynamoDbLocal({ javaOption: `@${join(import.meta.dirname, "java-options")}` });
   process.env.DYNAMODB_ENDPOINT = engine.endpoint;
   process.env.DYNAMODB_ENDPOINT_IS_OURS = "yes";
 }

@@ -87,14 +87,20 @@ export class ManualTime {
     this.#elapsed += ms;
   }
 
-  /** Lets time pass, step by step, until the condition holds: where nothing takes real time. @throws if it does not within so long. */
+  /**
+   * Lets time pass until the condition holds, in steps: where nothing takes real time. Steps at which nothing falls due are made
+   * at once. @throws if it does not within so long.
+   */
   async advanceUntil(condition: () => boolean, { stepMs = 1, withinMs = 30_000 } = {}): Promise<void> {
-    for (const end = this.#elapsed + withinMs; !condition(); await this.advance(stepMs)) {
+    await turn();
+    for (const end = this.#elapsed + withinMs; !condition(); ) {
       if (this.#elapsed >= end) throw new Error(`within ${withinMs} ms it never came true that ${condition}`);
+      const dueAt = Math.min(end, this.#next()?.dueAt ?? end);
+      await this.advance(stepMs * Math.max(1, Math.ceil((dueAt - this.#elapsed) / stepMs)));
     }
   }
 
-  /** Lets time pass, step by step, until the work is done or has failed: where nothing takes real time. */
+  /** Lets time pass, in steps, until the work is done or has failed: where nothing takes real time. */
   async settle(work: Promise<unknown>, options: { stepMs?: number; withinMs?: number } = {}): Promise<void> {
     const watched = watch(work);
     await this.advanceUntil(() => watched.settled, options);
