@@ -32,6 +32,8 @@ export class Exit {
   hasBegun = false;
   /** Called when a release is answered which had got no answer in time. */
   onLateRelease: (() => void) | undefined;
+  /** That of the section which has ended last. */
+  #ending: Ending | undefined;
   readonly #session: Session;
   readonly #lease: Term & HeldLease;
   #exited: Promise<void> | undefined;
@@ -47,17 +49,19 @@ export class Exit {
     this.hold = ms > 0 ? minimumHold(ms, clock.atLeast(), boundsOf(clock)) : undefined;
   }
 
-  /** The time of an end that is called for now. */
+  /** The time of an end that is called for now. A close that makes the release has no more of it. */
   endingNow(): Ending {
     const [now, { releaseWithinMs }] = [this.#session.clock.atMost(), this.#lease.settings];
-    return { halfAt: now + releaseWithinMs / 2, answerBy: now + releaseWithinMs };
+    this.#ending = { halfAt: now + releaseWithinMs / 2, answerBy: now + releaseWithinMs };
+    return this.#ending;
   }
 
   /**
-   * Releases the lease. Every call gets the same answer, by the deadline of the first of them: what has got no answer by then goes on
-   * in the background. @throws {@link LockLostError} if the lease had been lost before.
+   * Releases the lease. Every call gets the same answer, by the deadline of the section's end if that has begun: what has got no answer
+   * by then goes on in the background. @throws {@link LockLostError} if the lease had been lost before.
    */
-  release(ending: Ending = this.endingNow()): Promise<void> {
+  release(): Promise<void> {
+    const ending = this.#ending ?? this.endingNow();
     return this.#exited ?? this.#leave(() => this.#release(() => this.#vacateBy(ending, this.#lease.row)));
   }
 

@@ -275,7 +275,7 @@ export class Sections {
     // Others can come as soon as the row is free: if that is later than the end, their turn begins anew.
     lease.exit.onLateRelease = endTurn;
     try {
-      await (section === undefined ? lease.exit.giveBack() : lease.exit.release(ending));
+      await (section === undefined ? lease.exit.giveBack() : lease.exit.release());
       isFree = stands && lease.exit.hold === undefined;
     } finally {
       endTurn();

@@ -219,6 +219,20 @@ describe("on a silent table, unlock() is answered after releaseWithinMs", () => 
     expect(await outcome).toMatchObject({ code: "LOCK_LOST", reason: "closed" });
     await lasts(closing);
   });
+
+  test("whose lease would have passed on, had not a close begun meanwhile", async () => {
+    const { time, host, mutex, lasts, fate } = scene();
+    const lock = await mutex({ handOverMs: 100 }).lock();
+    const next = failureOf(mutex({ handOverMs: 100 }).lock());
+    await time.advance(200);
+    fate(everything);
+    const unlocked = lock.unlock();
+    await time.advance(100);
+    const closing = host.session.close(0);
+    expect(await lasts(unlocked)).toBe(RELEASE_WITHIN_MS - 100);
+    expect(await next).toMatchObject({ code: "LOCK_CLOSED" });
+    await lasts(closing);
+  });
 });
 
 describe("a section that has lost its lock, on a table that is silent at its end", () => {

@@ -224,7 +224,7 @@ export const KIND_DEFECTS: Defects = {
   },
   "the time of a release counts from when the release leaves": {
     takesOut: ["protocol#releasing: unlock() has one deadline"],
-    "queues/sections.ts": { "lease.exit.release(ending)": "lease.exit.release()" },
+    "holding/exit.ts": { "this.#ending ?? this.endingNow()": "this.endingNow()" },
     test: "behaviour/holding/unlock-in-time",
   },
   "a release of an expired lease takes as long as an attempt": {
