@@ -58,17 +58,22 @@ export interface LockInfo {
   readonly problem?: string;
 }
 
-/** A permit of a semaphore that somebody holds. */
+/** An acquisition of one permit of a semaphore, or of several at once. */
 export interface PermitInfo extends LockInfo {
-  /** Its number, from 0. */
+  /** The number of its permit, from 0; of several, the first. */
   readonly permit: number;
+  /** The numbers of all permits that it holds, in order. */
+  readonly permits: readonly number[];
 }
 
 /** Who holds the permits of a semaphore, and who waits. It may be stale by the time you read it. */
 export interface SemaphoreState {
   /** How many permits there are, as this host knows it. */
   readonly permits: number;
-  /** In the order of their numbers: those included that only a host with more permits knows of. */
+  /**
+   * Who holds permits, in the order of the numbers of their first ones: one for each acquisition, however many permits it has. Those
+   * included that only a host with more permits knows of.
+   */
   readonly holders: readonly PermitInfo[];
   /** The waiters of a fair semaphore, in order. Empty for others. */
   readonly waiters: readonly WaiterInfo[];

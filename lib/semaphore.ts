@@ -146,7 +146,8 @@ export class Semaphore implements Lockable<Permit> {
    *
    * @example
    * const { holders, permits } = await semaphore.inspect();
-   * console.log(`${holders.length} of ${permits} permits are taken`);
+   * const taken = holders.flatMap((holder) => holder.permits);
+   * console.log(`${taken.length} of ${permits} permits are taken, by ${holders.length} holders`);
    */
   async inspect(): Promise<SemaphoreState> {
     try {
@@ -157,7 +158,7 @@ export class Semaphore implements Lockable<Permit> {
   }
 
   /**
-   * Ends the acquisition with this uuid, if it still holds a permit, as {@link Mutex.forceUnlock} does with a mutex.
+   * Ends the acquisition with this uuid, if it still holds a permit, with all of its permits, as {@link Mutex.forceUnlock} does with a mutex.
    *
    * @param uuid as returned by `inspect()` or `list()`.
    * @returns whether that acquisition held a permit until now.

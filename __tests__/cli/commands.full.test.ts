@@ -139,16 +139,20 @@ describe("unlock", () => {
     expect(forced).toMatchObject({ code: 0, stdout: expect.stringMatching(/: free now\n$/) });
     expect(await command("inspect", scene.name)).toMatchObject({ code: 1 });
     await using locks = scene.host();
-    const permits = locks.semaphore(scene.name, { permits: 2 });
-    await using _first = await permits.lock();
+    const permits = locks.semaphore(scene.name, { permits: 3 });
+    const first = await permits.lock({ permits: 2 });
     const second = await permits.lock();
     const [several, one] = [
       await command("unlock", scene.name, "--force", "--yes"),
       await command("unlock", scene.name, "--uuid", second.uuid, "--yes"),
     ];
-    expect(several).toMatchObject({ code: 125, stderr: expect.stringContaining(second.uuid) });
+    expect(several).toMatchObject({ code: 125, stderr: expect.stringContaining("has 2 holders") });
     expect(one).toMatchObject({ code: 0 });
     await expect(second.unlock()).rejects.toMatchObject({ reason: "forced" });
+    const shown = await command("inspect", scene.name);
+    expect(shown.stdout).toMatch(new RegExp(`permits +${first.permits.join(", ")}\n`));
+    expect(await command("unlock", scene.name, "--force", "--yes")).toMatchObject({ code: 0 });
+    await expect(first.unlock()).rejects.toMatchObject({ reason: "forced" });
   });
 });
 

@@ -36,13 +36,14 @@ function runText({ lastRun, succeeded }: LockView): string {
 }
 
 function lockText(lock: LockView): string {
-  const { name, kind, state, uuid, owner, acquired, expires, tick, attempts, data, problem } = lock;
+  const { name, kind, state, uuid, owner, acquired, expires, tick, attempts, data, problem, permits } = lock;
   const title = `${printable(name)}: ${kind}, ${state}\n`;
   if (problem !== undefined) return title + line("problem", printable(problem));
   return [
     title,
     line("owner", `${printable(owner)}${uuid === undefined || state === "handed-off" ? ", the last one" : ""}`),
     uuid === undefined ? "" : line("uuid", printable(uuid)),
+    permits === undefined ? "" : line("permits", permits.join(", ")),
     line("since", acquired.toISOString()),
     state === "free" ? "" : line("expires", `${expires.toISOString()}, ${leftOf(lock)}`),
     tick === undefined ? "" : line("tick", showTick(tick)),

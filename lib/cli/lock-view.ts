@@ -1,4 +1,4 @@
-import type { Bounds, LockInfo, LockTable, Mutex, Semaphore, SharedMutex, WaiterInfo } from "../index.js";
+import type { Bounds, LockInfo, LockTable, Mutex, PermitInfo, Semaphore, SharedMutex, WaiterInfo } from "../index.js";
 import type { OpenTable } from "./open-table.js";
 import { showDuration } from "./options.js";
 
@@ -13,19 +13,48 @@ export interface LockView extends Omit<LockInfo, "handedOff"> {
   readonly state: "held" | "handed-off" | "expired" | "blocked" | "free" | "bad";
   /** Until `expires`, by the table's clock; negative if that has passed; undefined for a free lock. */
   readonly leftMs: number | undefined;
+  /** The numbers of the permits that it holds; `ls` shows none. */
+  readonly permits?: readonly number[];
   /** How many wait in the queue of this name, for a lock of this kind; undefined where they were not counted. */
   readonly waiting: number | undefined;
 }
 
 /** @param bounds the table's time; undefined if nothing is known of it. */
-export function viewOf(lock: LockInfo, bounds: Bounds | undefined, waiting?: number): LockView {
-  const { name, kind, uuid, owner, acquired, expires, ttlMs, data, tick, attempts, succeeded, lastRun, problem } = lock;
+export function viewOf(
+  lock: LockInfo & Partial<Pick<PermitInfo, "permits">>,
+  bounds: Bounds | undefined,
+  waiting?: number,
+): LockView {
+  const {
+    name,
+    kind,
+    uuid,
+    owner,
+    acquired,
+    expires,
+    ttlMs,
+    data,
+    tick,
+    attempts,
+    succeeded,
+    lastRun,
+    problem,
+    permits,
+  } = lock;
   const state = stateOf(lock, bounds);
   const now = bounds === undefined ? acquired.getTime() : (bounds.earliest + bounds.latest) / 2;
   const leftMs = state === "free" || state === "bad" ? undefined : Math.round(expires.getTime() - now);
   // In the order in which JSON shows them.
   const row = { uuid, owner, acquired, expires, leftMs, ttlMs, tick, attempts, succeeded, data, waiting };
-  return { name, kind, state, ...row, ...(lastRun && { lastRun }), ...(problem !== undefined && { problem }) };
+  return {
+    name,
+    kind,
+    state,
+    ...(permits && { permits }),
+    ...row,
+    ...(lastRun && { lastRun }),
+    ...(problem !== undefined && { problem }),
+  };
 }
 
 function stateOf({ uuid, handedOff, expires, problem }: LockInfo, bounds: Bounds | undefined): LockView["state"] {

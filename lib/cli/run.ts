@@ -121,7 +121,10 @@ async function underLock(
 function holderIn(state: LockState | SemaphoreState | null): string | undefined {
   const holders = state === null ? [] : "holders" in state ? state.holders : [state];
   const [first] = holders.toSorted((one, other) => one.acquired.getTime() - other.acquired.getTime());
-  return first && `${statusOf(first)}${holders.length > 1 ? `; and ${holders.length - 1} more have a permit` : ""}`;
+  return (
+    first &&
+    `${statusOf(first)}${holders.length > 1 ? `; and ${holders.length - 1} more ${holders.length > 2 ? "have" : "has"} permits` : ""}`
+  );
 }
 
 /** Why the command was not run, in one line. */

@@ -187,7 +187,7 @@ export class SemaphoreKind extends Kind {
     const { resource, data } = request;
     const targets = permits.toSorted((one, other) => one - other).map((permit) => permitTarget(resource, permit));
     return this.#using(claimed, permits, async () => {
-      const take = () => new SetTake(session, targets, data);
+      const take = () => new SetTake(session, targets, data, session.uuid());
       const result = await claimBy(session, targets[0] as Target, wait, { until }, take);
       if (result.kind !== "granted") return result;
       const row = asOne(result.granted as unknown as readonly [RowLease, ...RowLease[]]);

@@ -1,6 +1,6 @@
 import { publish } from "../diagnostics.js";
 import { type ForceUnlockOptions, forceUnlockOptions } from "../options/calls.js";
-import type { Address, SortRange } from "../protocol/addresses.js";
+import { type Address, acquisitionOf, type SortRange } from "../protocol/addresses.js";
 import { wasApplied } from "../protocol/was-applied.js";
 import type { Vacate } from "../protocol/writes.js";
 import { Copies } from "../session/requests.js";
@@ -22,24 +22,12 @@ export async function forceUnlock(
   options: ForceUnlockOptions,
 ): Promise<boolean> {
   const { now } = forceUnlockOptions(uuid, options);
-  const copies = new Copies();
-  const leaves = { kind: now ? "kept" : "untilExpires" } as const;
-  const write: Vacate = { kind: "vacate", at: { name, sort }, uuid, leaves, remembers: "nothing" };
-  const outcome = await adminRequest(session, (signal) => copies.count(session.store.write(write, signal)));
-  if (outcome.kind === "refused") {
-    // A copy that was throttled counts as well: the network may have delivered it twice.
-    const earlierCopyUnanswered = outcome.retried || copies.sent > 1;
-    if (wasApplied(write, outcome.row, { earlierCopyUnanswered }) !== "yes") return false;
-  }
-  publish("dynamutex:forced", { name, uuid, now });
-  // A holder elsewhere learns of it at its next renewal. One in this process must not wait for that, and neither must the
-  // calls that wait behind it.
-  const own = session.leases.with(uuid);
-  if (own !== undefined && session.leases.has(own)) own.lose("forced");
-  return true;
+  const wasHeld = await endOf(session, { name, sort }, uuid, now);
+  if (wasHeld) tell(session, name, uuid, now);
+  return wasHeld;
 }
 
-/** The same for whichever row of a range has this uuid. */
+/** The same for whichever rows of a range belong to this acquisition. */
 export async function forceUnlockIn(
   session: Session,
   name: string,
@@ -47,8 +35,34 @@ export async function forceUnlockIn(
   uuid: string,
   options: ForceUnlockOptions,
 ): Promise<boolean> {
-  forceUnlockOptions(uuid, options);
+  const { now } = forceUnlockOptions(uuid, options);
   const { rows } = await rowsIn(session, name, range, { consistent: true });
-  const held = rows.find((row) => row.uuid === uuid);
-  return held !== undefined && (await forceUnlock(session, held, uuid, options));
+  const wereHeld: boolean[] = [];
+  for (const { sort, uuid: held } of rows) {
+    const isPart = held !== undefined && acquisitionOf({ sort, uuid: held }) === acquisitionOf({ sort, uuid });
+    if (isPart) wereHeld.push(await endOf(session, { name, sort }, held, now));
+  }
+  const wasHeld = wereHeld.includes(true);
+  if (wasHeld) tell(session, name, uuid, now);
+  return wasHeld;
+}
+
+/** @returns whether this uuid was on the row until now. */
+async function endOf(session: Session, at: Address, uuid: string, now: boolean): Promise<boolean> {
+  const copies = new Copies();
+  const leaves = { kind: now ? "kept" : "untilExpires" } as const;
+  const write: Vacate = { kind: "vacate", at, uuid, leaves, remembers: "nothing" };
+  const outcome = await adminRequest(session, (signal) => copies.count(session.store.write(write, signal)));
+  if (outcome.kind === "applied") return true;
+  // A copy that was throttled counts as well: the network may have delivered it twice.
+  const earlierCopyUnanswered = outcome.retried || copies.sent > 1;
+  return wasApplied(write, outcome.row, { earlierCopyUnanswered }) === "yes";
+}
+
+function tell(session: Session, name: string, uuid: string, now: boolean): void {
+  publish("dynamutex:forced", { name, uuid, now });
+  // A holder elsewhere learns of it at its next renewal. One in this process must not wait for that, and neither must the
+  // calls that wait behind it.
+  const own = session.leases.with(uuid);
+  if (own !== undefined && session.leases.has(own)) own.lose("forced");
 }

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { LockStoreError } from "../errors.js";
 import type { Resource } from "../kinds/kind.js";
-import type { LockInfo, LockState, SemaphoreState, SharedMutexState, WaiterInfo } from "../lock-info.js";
+import type { LockInfo, LockState, PermitInfo, SemaphoreState, SharedMutexState, WaiterInfo } from "../lock-info.js";
 import type { CheckOptions, ListOptions } from "../options/calls.js";
 import type { Address, QueueKeys, SortRange } from "../protocol/addresses.js";
-import { PERMITS, permitOf, placesOf, READERS, ticketOf } from "../protocol/addresses.js";
+import { acquisitionOf, PERMITS, permitOf, placesOf, READERS, ticketOf } from "../protocol/addresses.js";
 import { earliestOf } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
 import { infoOf, type Row } from "../protocol/row.js";
@@ -29,11 +29,36 @@ export async function inspectSemaphore(session: Session, resource: Resource): Pr
   const { name, permits } = resource;
   const { rows, bad } = await rowsIn(session, name, PERMITS, { consistent: true });
   const bounds = session.clock.wall();
+  const taken = byAcquisition(rows.filter((row) => isTaken(row, bounds)));
   const holders = [
-    ...rows.filter((row) => isTaken(row, bounds)).map((row) => ({ ...infoOf(row), permit: permitOf(row.sort) ?? 0 })),
-    ...bad.map((row) => ({ ...infoOfBad(row), permit: permitOf(row.at.sort) ?? 0 })),
+    ...taken.map((each) => ({ ...infoOfSeveral(each), ...numbersOf(each) })),
+    ...bad.map((row) => ({ ...infoOfBad(row), ...numbersOf([row.at]) })),
   ].sort((one, other) => one.permit - other.permit);
   return { permits, holders, waiters: await waitersFor(session, resource) };
+}
+
+function numbersOf(permitRows: readonly Address[]): Pick<PermitInfo, "permit" | "permits"> {
+  const permits = permitRows.map(({ sort }) => permitOf(sort) ?? 0);
+  return { permit: permits[0] ?? 0, permits };
+}
+
+/** Rows, each with the others of its name that belong to the same acquisition, in the order of the first of each. */
+export function byAcquisition(rows: readonly Row[]): (readonly [Row, ...Row[]])[] {
+  const groups = new Map<string, [Row, ...Row[]]>();
+  for (const row of rows) {
+    const { name, sort, uuid } = row;
+    const key = JSON.stringify([name, uuid === undefined ? sort : acquisitionOf({ sort, uuid }), uuid === undefined]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [row]);
+    else group.push(row);
+  }
+  return [...groups.values()];
+}
+
+/** What the rows of one acquisition say of it: it ends with the first of them. */
+export function infoOfSeveral(rows: readonly [Row, ...Row[]]): LockInfo {
+  const [first] = rows;
+  return infoOf({ ...first, expires: Math.min(...rows.map(({ expires }) => expires)) });
 }
 
 /** Who has either side, by consistent reads, and who waits. @throws the store's error. */
@@ -133,6 +158,7 @@ export async function* listLocks(
   session: Session,
   { prefix = "", kept = false, signal }: ListOptions,
 ): AsyncGenerator<LockInfo, void, undefined> {
+  const isShown = alreadyShown();
   let after: Cursor | undefined;
   do {
     const from = after;
@@ -146,10 +172,25 @@ export async function* listLocks(
     const shown = rows.filter((row) => kept || isTaken(row, bounds));
     for (const info of [...shown.map(infoOf), ...bad.map(infoOfBad)]) {
       signal?.throwIfAborted();
+      if (isShown(info)) continue;
       yield info;
     }
     after = next;
   } while (after !== undefined);
+}
+
+/** Whether another permit of the same acquisition was seen before: a scan shows the rows of one name in a row. */
+function alreadyShown(): (info: LockInfo) => boolean {
+  const acquisitions = new Set<string>();
+  let last: string | undefined;
+  return ({ kind, name, uuid }) => {
+    if (kind !== "semaphore" || uuid === undefined) return false;
+    if (name !== last) acquisitions.clear();
+    last = name;
+    const isShown = acquisitions.has(uuid);
+    acquisitions.add(uuid);
+    return isShown;
+  };
 }
 
 /**

@@ -78,6 +78,17 @@ export function permitOf(sort: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
+/**
+ * The uuid on each row of permits that were taken together: the first has that of the acquisition, and each of the others one of its
+ * own, so that no write for one of them is taken for that of another.
+ */
+export const memberUuid = (uuid: string, index: number): string => (index === 0 ? uuid : `${uuid}#${index}`);
+
+/** The acquisition that a row belongs to: that of its uuid, but for permits that were taken together. */
+export function acquisitionOf({ sort, uuid }: { readonly sort: string; readonly uuid: string }): string {
+  return permitOf(sort) === undefined ? uuid : uuid.replace(/#\d+$/, "");
+}
+
 /** The key of a place in a fair queue. Tickets sort as their numbers do. */
 export const placeAt = (name: string, ticket: bigint, queue: QueueKeys = MUTEX_QUEUE): Address => ({
   name,

@@ -1,5 +1,5 @@
 import type { LockData, LockInfo } from "../lock-info.js";
-import { type Address, kindOf } from "./addresses.js";
+import { type Address, acquisitionOf, kindOf } from "./addresses.js";
 import {
   type Attributes,
   all,
@@ -183,9 +183,10 @@ export function infoOf(
   row: Omit<Row, "wanted" | "fence" | "permits" | "handOff" | "result" | "due" | "attempt" | "ran"> & Partial<Row>,
 ): LockInfo {
   const kind = KINDS[kindOf(row.sort) ?? "lock"];
-  const { name, uuid, owner, ttlMs, data, tick } = row;
+  const { name, sort, owner, ttlMs, data, tick } = row;
+  const uuid = row.uuid === undefined ? undefined : acquisitionOf({ sort, uuid: row.uuid });
   const [acquired, expires] = [new Date(row.acquired), new Date(row.expires)];
-  const handedOff = uuid !== undefined && row.handOff?.uuid === uuid;
+  const handedOff = row.uuid !== undefined && row.handOff?.uuid === row.uuid;
   const attempts = tick === undefined ? undefined : row.attempt;
   const succeeded = attempts === undefined ? undefined : row.due !== tick;
   const { ran } = row;

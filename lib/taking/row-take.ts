@@ -32,12 +32,15 @@ export class RowTake {
   readonly #session: Session;
   readonly #target: Target;
   readonly #purpose: Purpose;
+  readonly #uuid: string | undefined;
   #take: Take | undefined;
 
-  constructor(session: Session, target: Target, purpose: Purpose) {
+  /** @param uuid what its row gets. Default: a fresh one. */
+  constructor(session: Session, target: Target, purpose: Purpose, uuid?: string) {
     this.#session = session;
     this.#target = target;
     this.#purpose = purpose;
+    this.#uuid = uuid;
     session.mayRelease(target.settings.releaseWithinMs);
   }
 
@@ -131,7 +134,7 @@ export class RowTake {
       ...{ data, tick, after, ...this.#attempt() },
       kind: "take",
       at,
-      uuid: this.#session.uuid(),
+      uuid: this.#uuid ?? this.#session.uuid(),
       expires: stamp(bounds, ttlMs),
       ttlMs,
       owner,

@@ -1,6 +1,7 @@
 import { publish } from "../diagnostics.js";
 import { LockStoreError, type LossReason } from "../errors.js";
 import type { LockData } from "../lock-info.js";
+import { memberUuid } from "../protocol/addresses.js";
 import type { HandOff } from "../protocol/hand-off.js";
 import { leaseEnd, stamp, tokenDraw } from "../protocol/lease-time.js";
 import type { Row } from "../protocol/row.js";
@@ -55,10 +56,16 @@ export async function renew(session: Session, lease: RowLease, trying: Trying, d
  * Gives the row a new uuid and, on a fenced mutex, the next token, for a section that must share neither with the one before.
  * Like a renewal, it stamps a later `expires`.
  */
-export async function reissue(session: Session, lease: RowLease, trying: Trying): Promise<Written> {
-  if (lease.others !== undefined) return await writeEach(lease, (one) => reissue(session, one, trying));
+export async function reissue(
+  session: Session,
+  lease: RowLease,
+  trying: Trying,
+  uuid: string = session.uuid(),
+): Promise<Written> {
+  if (lease.others !== undefined)
+    return await writeEach(lease, (one, index) => reissue(session, one, trying, memberUuid(uuid, index)));
   const { at, uuid: from, remembers, fence } = lease;
-  const [uuid, fenced] = [session.uuid(), lease.settings.fencing];
+  const fenced = lease.settings.fencing;
   const make = (expires: number): Transfer => {
     const token = fenced ? tokenDraw(boundsOf(session.clock), fence) : undefined;
     return { kind: "reissue", at, from, uuid, expires, token, remembers };
@@ -99,7 +106,13 @@ export interface Releasing {
  * an answer is reported on the diagnostics channel, and the lease ends by itself.
  */
 export async function vacate(session: Session, lease: RowLease, releasing: Releasing = {}): Promise<Written> {
-  if (lease.others !== undefined) return await writeEach(lease, (one) => vacate(session, one, releasing));
+  const written = await vacateRows(session, lease, releasing);
+  if (written.kind === "unknown" && !releasing.isDetached) reportUnreleased(lease, written.cause);
+  return written;
+}
+
+async function vacateRows(session: Session, lease: RowLease, releasing: Releasing): Promise<Written> {
+  if (lease.others !== undefined) return await writeEach(lease, (one) => vacateRows(session, one, releasing));
   const answer = await sendReleases(session, lease, releasing);
   switch (answer.applied) {
     case "yes":
@@ -108,7 +121,6 @@ export async function vacate(session: Session, lease: RowLease, releasing: Relea
     case "no":
       return { kind: "lost", why: reasonOf(session, lease, answer.row), lease };
     case "unanswered":
-      if (!releasing.isDetached) reportUnreleased(lease, answer.cause);
       return { kind: "unknown", cause: answer.cause, lease };
     default:
       return answer satisfies never;
@@ -176,9 +188,12 @@ export async function record(
 }
 
 /** Writes each of the rows of a lease. @returns the worst outcome, with the lease of them all. */
-async function writeEach(lease: RowLease, write: (one: RowLease) => Promise<Written>): Promise<Written> {
+async function writeEach(lease: RowLease, write: (one: RowLease, index: number) => Promise<Written>): Promise<Written> {
   const [first, ...others] = rowsOf(lease) as readonly [RowLease, ...RowLease[]];
-  const [head, ...rest] = await Promise.all([write({ ...first, others: undefined }), ...others.map(write)]);
+  const [head, ...rest] = await Promise.all([
+    write({ ...first, others: undefined }, 0),
+    ...others.map((one, index) => write(one, index + 1)),
+  ]);
   const all = [head, ...rest];
   const worst = all.find(({ kind }) => kind === "lost") ?? all.find(({ kind }) => kind === "unknown") ?? head;
   return { ...worst, lease: asOne([head.lease, ...rest.map(({ lease: one }) => one)]) };

@@ -1,4 +1,5 @@
 import type { LockData } from "../lock-info.js";
+import { memberUuid } from "../protocol/addresses.js";
 import type { Session } from "../session/session.js";
 import type { WriteAllOutcome } from "../store.js";
 import { removeWhenTheyArrive } from "./abandoned-claims.js";
@@ -11,9 +12,11 @@ export class SetTake implements ClaimAttempt<WriteAllOutcome, readonly RowLease[
   readonly #session: Session;
   readonly #takes: readonly RowTake[];
 
-  constructor(session: Session, targets: readonly Target[], data: LockData | undefined) {
+  /** @param acquisition what all of the rows belong to. Default: each is an acquisition of its own. */
+  constructor(session: Session, targets: readonly Target[], data: LockData | undefined, acquisition?: string) {
     this.#session = session;
-    this.#takes = targets.map((target) => new RowTake(session, target, { data }));
+    const uuidAt = (index: number) => (acquisition === undefined ? undefined : memberUuid(acquisition, index));
+    this.#takes = targets.map((target, index) => new RowTake(session, target, { data }, uuidAt(index)));
   }
 
   get uuids(): readonly string[] {

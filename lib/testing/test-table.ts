@@ -4,10 +4,10 @@ import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { LockConfigError, type LossReason } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import type { LockTable } from "../lock-table.js";
-import { isTaken } from "../operations/inspect.js";
+import { byAcquisition, infoOfSeveral, isTaken } from "../operations/inspect.js";
 import { type MutexOptions, over } from "../options/mutex.js";
 import { type LockTableOptions, type TableLayout, tableLayout, tableOptions } from "../options/table.js";
-import { infoOf, type Row } from "../protocol/row.js";
+import type { Row } from "../protocol/row.js";
 import type { Check } from "../protocol/writes.js";
 import { rowsOf } from "../session/session.js";
 import type { DocumentGuard } from "../store.js";
@@ -160,7 +160,8 @@ export class TestTable {
     const bounds = this.#time.clock.wall();
     const rows = this.memory.rows.filter((row) => isHolder(row) && isTaken(row, bounds));
     const orderKey = ({ name, sort }: Row): string => `${name}\0${sort}`;
-    return rows.sort((one, other) => (orderKey(one) < orderKey(other) ? -1 : 1)).map(infoOf);
+    const inOrder = rows.sort((one, other) => (orderKey(one) < orderKey(other) ? -1 : 1));
+    return byAcquisition(inOrder).map(infoOfSeveral);
   }
 
   /**

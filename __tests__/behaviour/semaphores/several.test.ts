@@ -1,7 +1,10 @@
-import { expect, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { findLockLost, LockTimeoutError, type Permit } from "../../../lib/index.js";
+import { listLocks } from "../../../lib/operations/inspect.js";
 import { permitAt } from "../../../lib/protocol/addresses.js";
+import { hear } from "../../support/diagnostics.js";
 import { watch } from "../../support/eventually.js";
+import { deferred } from "../../support/fault-proxy/deferred.js";
 import { ManualTime } from "../../support/manual-time.js";
 import { hosts, MemoryHost } from "../../support/memory-host.js";
 
@@ -142,8 +145,8 @@ test.each(["deleted", "stolen", "forced"] as const)(
     const lock = await semaphore.lock({ permits: 3 });
     const at = permitAt(NAME, 1);
     const row = { format: 1, ...one.table.item(at) };
-    if (reason === "forced") await semaphore.forceUnlock(one.permit(NAME, 1)?.uuid ?? "");
-    else one.table.plant(at, reason === "deleted" ? undefined : { ...row, uuid: "somebody-else" });
+    const uuid = reason === "forced" ? undefined : "somebody-else";
+    one.table.plant(at, reason === "deleted" ? undefined : { ...row, uuid });
     await time.advance(600);
     expect(findLockLost(lock.signal.reason)?.reason).toBe(reason);
     expect(lock.held).toBe(false);
@@ -153,6 +156,83 @@ test.each(["deleted", "stolen", "forced"] as const)(
     expect(held(one)).toEqual(reason === "stolen" ? ["1"] : []);
   },
 );
+
+describe("permits that were taken together are one acquisition", () => {
+  /** One caller has three permits, and another, of the same process and the same millisecond, has one. */
+  const taken = async (options = {}) => {
+    const { time, one } = only();
+    const two = new MemoryHost(time, { owner: "two", table: one.table });
+    const semaphore = one.semaphore(NAME, { permits: 5, ...options });
+    const [several, single] = await Promise.all([semaphore.lock({ permits: 3 }), semaphore.lock()]);
+    return { time, one, two: two.semaphore(NAME, { permits: 5, ...options }), semaphore, several, single };
+  };
+
+  test("inspect() shows one holder, with all of its permits", async () => {
+    const { two, several, single } = await taken();
+    const { holders } = await two.inspect();
+    const expected = [several, single].map(({ uuid, permit, permits }) => ({ uuid, permit, permits, owner: "one" }));
+    expect(holders).toMatchObject(expected.sort((a, b) => a.permit - b.permit));
+  });
+
+  test("also when one of its rows is gone", async () => {
+    const { one, two, several } = await taken();
+    one.table.plant(permitAt(NAME, several.permit), undefined);
+    const { holders } = await two.inspect();
+    expect(holders.find(({ uuid }) => uuid === several.uuid)?.permits).toEqual(several.permits.slice(1));
+  });
+
+  test("also when they have got another uuid, as their lease was over before it could be handed out", async () => {
+    const { time, one } = only();
+    const semaphore = one.semaphore(NAME, { permits: 5, ttlMs: 1_000 });
+    const answer = deferred<void>();
+    one.hold = (message) => (message.kind === "writeAll" ? answer.promise : undefined);
+    const asked = semaphore.lock({ permits: 3 });
+    await time.advance(1);
+    const before = one.table.rows.map((row) => row.uuid);
+    expect(before).toHaveLength(3);
+    time.skip(1_500);
+    answer.resolve();
+    await time.settle(asked);
+    const { uuid, permits } = await asked;
+    const { holders } = await semaphore.inspect();
+    expect(holders).toMatchObject([{ uuid, permits }]);
+    expect(one.table.rows.every((row) => row.uuid?.startsWith(uuid))).toBe(true);
+    expect(before).not.toContain(uuid);
+  });
+
+  test("list() yields it once", async () => {
+    const { one, several, single } = await taken();
+    const listed: (string | undefined)[] = [];
+    for await (const { uuid } of listLocks(one.session, {})) listed.push(uuid);
+    expect(listed.sort()).toEqual([several.uuid, single.uuid].sort());
+  });
+
+  test("forceUnlock() ends it with all of its permits, and nobody else's; it is told once", async () => {
+    const { one, two, several, single } = await taken();
+    const forced = hear("dynamutex:forced");
+    expect(await two.forceUnlock(several.uuid, { now: true })).toBe(true);
+    expect(held(one)).toEqual([String(single.permit)]);
+    expect(forced).toEqual([{ name: NAME, uuid: several.uuid, now: true }]);
+    expect(await two.forceUnlock(several.uuid)).toBe(false);
+    await expect(several.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+    await single.unlock();
+  });
+
+  test("who is told whom it waited for is told the same", async () => {
+    const { time, two, several, single } = await taken();
+    const waiting = two.lock({ permits: 5, waitMs: 100 }).catch((error: unknown) => error);
+    const error = await time.outcome(waiting);
+    expect([several.uuid, single.uuid]).toContain((error as LockTimeoutError).holder?.uuid);
+  });
+
+  test("a release of them that fails is told once", async () => {
+    const { time, one, several } = await taken({ releaseWithinMs: 500 });
+    const failed = hear("dynamutex:release-failed");
+    one.fate = () => "lost";
+    await time.settle(several.unlock());
+    expect(failed).toMatchObject([{ name: NAME, uuid: several.uuid }]);
+  });
+});
 
 test("the lease of all ends with the first of them that is not renewed", async () => {
   const { time, one } = only();

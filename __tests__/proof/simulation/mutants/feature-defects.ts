@@ -26,8 +26,8 @@ export const FEATURE_DEFECTS: Defects = {
   "an own set on the rows is not recognised": {
     takesOut: ["protocol#taking: A set", "protocol#late-copies: take of a set"],
     "taking/set-take.ts": {
-      "new RowTake(session, target, { data })":
-        "Object.assign(new RowTake(session, target, { data }), { isOfSet: true })",
+      "new RowTake(session, target, { data }, uuidAt(index))":
+        "Object.assign(new RowTake(session, target, { data }, uuidAt(index)), { isOfSet: true })",
     },
     "taking/row-take.ts": {
       "isOwn(row: Row | undefined): boolean {":

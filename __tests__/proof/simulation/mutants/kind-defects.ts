@@ -222,6 +222,16 @@ export const KIND_DEFECTS: Defects = {
     },
     test: "behaviour/holding/unlock-in-time",
   },
+  "permits that were taken together look like several acquisitions": {
+    takesOut: ["protocol#semaphores: Several permits"],
+    "protocol/row.ts": { "acquisitionOf({ sort, uuid: row.uuid })": "(sort ? row.uuid : row.uuid)" },
+    test: "behaviour/semaphores/several",
+  },
+  "a reissue gives each permit an acquisition of its own": {
+    takesOut: ["protocol#semaphores: Several permits"],
+    "taking/row-writes.ts": { "trying, memberUuid(uuid, index))": "trying, index < 0 ? uuid : undefined)" },
+    test: "behaviour/semaphores/several",
+  },
   "the time of a release counts from when the release leaves": {
     takesOut: ["protocol#releasing: unlock() has one deadline"],
     "holding/exit.ts": { "this.#ending ?? this.endingNow()": "this.endingNow()" },
