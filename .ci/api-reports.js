@@ -1,5 +1,5 @@
 /**
- * Compares the public types of each entry point with its report in docs/, by api-extractor; with `--local` it writes the reports.
+ * Compares the public types of each entry point with its report in docs/design/api/, by api-extractor; with `--local` it writes the reports.
  */
 import { resolve } from "node:path";
 import { Extractor, ExtractorConfig } from "@microsoft/api-extractor";

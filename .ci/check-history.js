@@ -1,6 +1,6 @@
 /**
  * Decides from a file of events alone whether locks kept what they promise: `node .ci/check-history.js FILE`. It shares no code with
- * the library, and none with the run that wrote the file. Each rule is sound: what it reports has happened. docs/chaos.md has the rules.
+ * the library, and none with the run that wrote the file. Each rule is sound: what it reports has happened. docs/design/chaos.md has the rules.
  *
  * One event a line, as JSON, with the `log` that it is about. Times are milliseconds of the machine's stopwatch. The name of a
  * section begins with what it holds, if that is not the whole lock: `permit 2: …`, `permits 0+2: …`, `shared: …` or `exclusive: …`.

@@ -2,7 +2,7 @@
  * The house, from the roof down: a file may import only files that stand lower in this list.
  * A name that ends in "/" is a folder: its files may import one another, in any direction that makes no circle.
  *
- * docs/architecture.md says what each part does.
+ * docs/design/architecture.md says what each part does.
  */
 export const LAYERS = [
   "cli/",

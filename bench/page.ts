@@ -6,10 +6,10 @@ import { type Measured, ROOT, remember } from "./record.js";
 import { markdown, tableRows } from "./table.js";
 import { WORKLOADS } from "./workloads/index.js";
 
-const FOLDER = join(ROOT, "docs", "performance");
-const PAGE = join(ROOT, "docs", "performance.md");
+const FOLDER = join(ROOT, "docs", "design", "bench");
+const PAGE = join(ROOT, "docs", "guides", "performance.md");
 
-/** Writes what was measured into docs/performance.md, between its markers, and draws the charts. */
+/** Writes what was measured into docs/guides/performance.md, between its markers, and draws the charts. */
 export function writePage(measured: readonly Measured[]): void {
   mkdirSync(FOLDER, { recursive: true });
   const all = remember(measured);
@@ -54,6 +54,7 @@ function between(page: string, name: string, content: string): string {
   const [start, end] = [`<!-- bench:${name} -->`, `<!-- /bench:${name} -->`];
   const from = page.indexOf(start);
   const to = page.indexOf(end);
-  if (from === -1 || to === -1) throw new Error(`docs/performance.md has no place for ${name}: ${start} … ${end}`);
+  if (from === -1 || to === -1)
+    throw new Error(`docs/guides/performance.md has no place for ${name}: ${start} … ${end}`);
   return `${page.slice(0, from + start.length)}\n\n${content}\n\n${page.slice(to)}`;
 }

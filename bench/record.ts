@@ -6,7 +6,7 @@ import { BENCH_FOLDER } from "./contenders/peers.js";
 import type { Outcome } from "./results.js";
 
 export const ROOT: string = join(BENCH_FOLDER, "..");
-const RECORD = join(ROOT, "docs", "performance", "measured.json");
+const RECORD = join(ROOT, "docs", "design", "bench", "measured.json");
 
 /** One workload's figures, with what they were measured on. */
 export interface Measured extends Outcome {

@@ -20,7 +20,7 @@ export interface Series {
 }
 
 export interface Chart {
-  /** The file's name in `docs/performance/`, without `.svg`. */
+  /** The file's name in `docs/design/bench/`, without `.svg`. */
   readonly file: string;
   readonly title: string;
   readonly x: { readonly title: string; readonly log?: boolean };

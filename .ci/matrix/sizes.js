@@ -5,7 +5,7 @@ import { bundling } from "./cells.js";
 import { SMALL_HANDLER } from "./programs.js";
 import { readJson, run, write } from "./projects.js";
 
-/** What each was when somebody last looked, in bytes. docs/packaging.md has the figures for users. */
+/** What each was when somebody last looked, in bytes. docs/reference/packaging.md has the figures for users. */
 const RECORDED = { installed: 1_372_000, tarball: 416_000, withSdk: 764_000, withoutSdk: 229_000 };
 /** A size that grows by more than this is an accident, or a decision to record. */
 const ROOM = 1.05;

@@ -38,7 +38,7 @@ export function stage({ pages, twins }) {
 
   const waiting = [
     ...ROOT_PAGES,
-    ...readdirSync("docs")
+    ...readdirSync("docs", { recursive: true })
       .filter(isPage)
       .map((name) => `docs/${name}`),
   ];

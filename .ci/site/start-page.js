@@ -10,7 +10,7 @@ export function startPage() {
       name,
       tagline: paragraph,
       actions: [
-        { theme: "brand", text: "Get started", link: "/docs/getting-started" },
+        { theme: "brand", text: "Get started", link: "/docs/guides/getting-started" },
         { theme: "alt", text: "Overview", link: "/README" },
         { theme: "alt", text: "Which page has my answer?", link: "/docs/" },
       ],

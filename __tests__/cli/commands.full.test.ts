@@ -176,7 +176,7 @@ describe("the table", () => {
     expect(mismatch).toMatchObject({ code: 125, stderr: expect.stringMatching(/does not fit: .*give --keys/) });
   });
 
-  test("create-table --print gives the definitions of docs/table.md, and with other keys those", async () => {
+  test("create-table --print gives the definitions of docs/guides/table.md, and with other keys those", async () => {
     const print = (format: string, ...args: readonly string[]) =>
       cli.run(["create-table", "--table", "locks", "--print", format, ...args]);
     const [cloudformation, terraform, cdk, other] = await Promise.all([
@@ -186,7 +186,7 @@ describe("the table", () => {
       print("cloudformation", "--keys", "yes,,on"),
     ]);
     const blockOf = (language: string) =>
-      blocksOf(pageAt("docs/table.md")).find((block) => block.language === language)?.text;
+      blocksOf(pageAt("docs/guides/table.md")).find((block) => block.language === language)?.text;
     expect(cloudformation.stdout).toBe(blockOf("yaml"));
     expect(terraform.stdout).toBe(blockOf("hcl"));
     expect(cdk.stdout).toMatch(/new dynamodb\.Table\(this, "Locks", \{\n {2}tableName: "locks",\n/);

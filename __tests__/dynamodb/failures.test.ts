@@ -246,12 +246,12 @@ describe("what somebody has to put right", () => {
     expect(message).toContain("npm ls @aws-sdk/client-dynamodb");
   });
 
-  test("a missing permission lists all that locks, or create(), need, as docs/table.md has them", async () => {
-    const { text } = pageAt("docs/table.md");
+  test("a missing permission lists all that locks, or create(), need, as docs/guides/table.md has them", async () => {
+    const { text } = pageAt("docs/guides/table.md");
     const denied = Object.assign(new Error("no"), { name: "AccessDeniedException" });
     const told = (action: string) => {
       const { message } = storeFailure(denied, { action, tableName: "locks" });
-      expect(message).toContain("docs/table.md in the package dynamutex");
+      expect(message).toContain("docs/guides/table.md in the package dynamutex");
       return [...message.matchAll(/dynamodb:\w+/g)].map(([permission]) => permission);
     };
     const needed = (to: string) => {

@@ -14,7 +14,7 @@ import { createTestTable } from "../support/table.js";
 import { Collector } from "./collector.js";
 
 const read = (...path: string[]) => readFileSync(join(process.cwd(), ...path), "utf8");
-const OBSERVABILITY = pageAt("docs/observability.md");
+const OBSERVABILITY = pageAt("docs/guides/observability.md");
 const PAGE = OBSERVABILITY.text;
 const DASHBOARD = JSON.parse(read("examples", "grafana", "dynamutex.json")) as {
   readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
@@ -135,7 +135,7 @@ beforeAll(async () => {
   scrape = await folder.run("scraped.js");
 });
 
-describe("docs/observability.md", () => {
+describe("docs/guides/observability.md", () => {
   test("names every channel", () => {
     const library = read("lib", "diagnostics.ts");
     const channels = new Set([...library.matchAll(/"(dynamutex:[\w-]+)"/g)].map(([, name]) => name));

@@ -14,50 +14,50 @@ import type { ReadmeSectionConfig } from "./hosts/readme-section.js";
 const PRINTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   "README.md": [/^invoice [12]$/, "built here", "a has the lock; b gets null\nb has the lock"], // and one that needs a mutex: see below
   "AGENTS.md": ["charged ann"],
-  "docs/cron.md": [
+  "docs/guides/cron.md": [
     /^the report for \d{4}-\d\d-\d\dT\d\d:00:00.000Z$/,
     "imported 41\nimported 42\n42: done, the last was 42\n40: done, the last was 42",
     "attempt 1 has failed\nattempt 2 works\ndone",
     "cleaned up in no time",
   ],
-  "docs/fencing-and-guards.md": ["-10 10", /^Error: refused: token \d+ is older than \d+\nby the next holder$/],
-  "docs/hand-off.md": ["false\norder 17, 3 items, true\nLOCK_LOST"],
+  "docs/guides/fencing-and-guards.md": ["-10 10", /^Error: refused: token \d+ is older than \d+\nby the next holder$/],
+  "docs/guides/hand-off.md": ["false\norder 17, 3 items, true\nLOCK_LOST"],
   // The observer may look before the candidate has the lock, or after.
-  "docs/leader-election.md": [
+  "docs/guides/leader-election.md": [
     /^(?=[\s\S]*^leads$)(?=[\s\S]*^host-a at http:\/\/10\.0\.0\.17$)(?=[\s\S]*^ends its turn$)/m,
   ],
-  "docs/local-development.md": ["a is held: true"],
-  "docs/nestjs.md": [
+  "docs/guides/local-development.md": ["a is held: true"],
+  "docs/guides/nestjs.md": [
     "order 17 ships under order#17\ninvoices are sent once an hour, by one instance",
     "order 18 waited for nobody",
   ],
-  "docs/recipes.md": ["20 requests, 1 load, 1 answer"],
-  "docs/semaphores.md": [
+  "docs/guides/recipes.md": ["20 requests, 1 load, 1 answer"],
+  "docs/guides/semaphores.md": [
     /^at most [1-4] at once$/,
     "holds 4 of 16",
     "rebuilt under index\nrebuilt under builds\nrebuilt under catalogue",
   ],
-  "docs/several-locks.md": ["70 and 30"],
-  "docs/single-flight.md": ["1 1 1 1\n1.08 after 1 run"],
-  "docs/testing.md": ["host-1", "a,b stolen", "ok", "2 26000", "paid 1", "true"],
-  "docs/shared-mutexes.md": ["first, first, second"],
+  "docs/guides/several-locks.md": ["70 and 30"],
+  "docs/guides/single-flight.md": ["1 1 1 1\n1.08 after 1 run"],
+  "docs/guides/testing.md": ["host-1", "a,b stolen", "ok", "2 26000", "paid 1", "true"],
+  "docs/guides/shared-mutexes.md": ["first, first, second"],
 };
 
 /** The pages of blocks that use the library and are not run: such a block says nothing about what it does, or another test runs the same. */
 const SHOWN_ONLY = [
   "SECURITY.md", // options alone
-  "docs/table.md", // options alone
-  "docs/table.md",
-  "docs/locks.md", // the forms of a call, as README has them
-  "docs/locks.md", // README's block again
-  "docs/regions.md", // a condition on an item of the reader's
-  "docs/nestjs.md", // options alone
-  "docs/getting-started.md", // all its steps run in getting-started.full.test.ts
-  "docs/getting-started.md",
+  "docs/guides/table.md", // options alone
+  "docs/guides/table.md",
+  "docs/guides/locks.md", // the forms of a call, as README has them
+  "docs/guides/locks.md", // README's block again
+  "docs/guides/regions.md", // a condition on an item of the reader's
+  "docs/guides/nestjs.md", // options alone
+  "docs/guides/getting-started.md", // all its steps run in getting-started.full.test.ts
+  "docs/guides/getting-started.md",
 ];
 
 /** Blocks that need a mutex and some work around them, by their page and their place among those that it marks. */
-const SECTIONS = { "docs/observability.md": 0, "README.md": 3 };
+const SECTIONS = { "docs/guides/observability.md": 0, "README.md": 3 };
 
 const TESTS = join(process.cwd(), "__tests__");
 

@@ -9,10 +9,10 @@ import { useScene } from "../support/scene.js";
 
 const scene = useScene();
 const cli = useInstalledCli();
-const PAGE = join(process.cwd(), "docs", "cli.md");
+const PAGE = join(process.cwd(), "docs", "guides", "cli.md");
 
 /** `CAPTURE=write` puts what the command prints into the page. */
-test("docs/cli.md shows what the command prints of a table with locks in every state", async () => {
+test("docs/guides/cli.md shows what the command prints of a table with locks in every state", async () => {
   for (const [line, text] of await capture(cli, scene)) {
     const captured = `$ ${line}\n${text.trimEnd()}\n`.replaceAll(scene.tableName, "locks");
     if (process.env.CAPTURE === "write") insert(line, captured);
@@ -20,7 +20,7 @@ test("docs/cli.md shows what the command prints of a table with locks in every s
   }
 });
 
-test("the table of options in docs/cli.md has every option of run, and no other", async () => {
+test("the table of options in docs/guides/cli.md has every option of run, and no other", async () => {
   const page = readFileSync(PAGE, "utf8");
   const [, section = ""] = page.split(/^## Run a command.*$/m);
   const described = [...(section.split(/^## /m)[0] ?? "").matchAll(/^\| `(--[\w-]+)/gm)].map(([, option]) => option);
@@ -32,10 +32,10 @@ test("the table of options in docs/cli.md has every option of run, and no other"
   for (const option of ofTheTable) expect(page).toContain(`| \`${option}`);
 });
 
-test.each(["cli.md", "cron.md", "../README.md", "../examples/command-line/deploy.sh"])(
+test.each(["docs/guides/cli.md", "docs/guides/cron.md", "README.md", "examples/command-line/deploy.sh"])(
   "%s gives commands options that they have",
   (page) => {
-    const text = readFileSync(join(process.cwd(), "docs", page), "utf8").replace(/\[(dynamutex, .*)\]/g, (_, list) =>
+    const text = readFileSync(join(process.cwd(), page), "utf8").replace(/\[(dynamutex, .*)\]/g, (_, list) =>
       list.replaceAll(",", ""),
     );
     const { commands } = programWith();
@@ -50,7 +50,9 @@ test.each(["cli.md", "cron.md", "../README.md", "../examples/command-line/deploy
 );
 
 function shown(line: string): string {
-  return blocksOf(pageAt("docs/cli.md")).find((block) => block.text.startsWith(`$ ${line}\n`))?.text ?? "nothing";
+  return (
+    blocksOf(pageAt("docs/guides/cli.md")).find((block) => block.text.startsWith(`$ ${line}\n`))?.text ?? "nothing"
+  );
 }
 
 function insert(line: string, captured: string): void {

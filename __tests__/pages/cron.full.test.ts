@@ -31,7 +31,7 @@ export async function sendInvoices(signal?: AbortSignal): Promise<void> {
 let programs: PagePrograms;
 
 beforeAll(async () => {
-  programs = await pagePrograms({ pages: ["docs/cron.md"], given: { "invoices.ts": INVOICES } });
+  programs = await pagePrograms({ pages: ["docs/guides/cron.md"], given: { "invoices.ts": INVOICES } });
 });
 
 afterAll(async () => {

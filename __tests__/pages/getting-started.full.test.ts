@@ -11,7 +11,7 @@ import { blocksOf, pageAt } from "../support/pages.js";
 
 const run = promisify(execFile);
 const ROOT = process.cwd();
-const PAGE = pageAt("docs/getting-started.md");
+const PAGE = pageAt("docs/guides/getting-started.md");
 const STEPS = PAGE.text
   .split(/^(?=## )/m)
   .filter((section) => /^## \d+\. /.test(section))
@@ -109,9 +109,9 @@ test.each(["SIGINT", "SIGTERM"] as const)("the end of the engine's program by %s
   await expect(fetch(`http://127.0.0.1:${port}`)).rejects.toThrow("fetch failed");
 });
 
-test("docs/local-development.md: the end of its line for the engine is that of Java", async () => {
+test("docs/guides/local-development.md: the end of its line for the engine is that of Java", async () => {
   const port = await freePort();
-  const [line = ""] = blocksOf(pageAt("docs/local-development.md")).flatMap(({ language, text }) =>
+  const [line = ""] = blocksOf(pageAt("docs/guides/local-development.md")).flatMap(({ language, text }) =>
     language === "sh" ? (/^node [\s\S]*/m.exec(text) ?? []) : [],
   );
   const child = spawn("bash", ["-c", `exec ${line.replace("8000", String(port))}`], { stdio: "ignore" });

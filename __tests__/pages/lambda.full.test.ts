@@ -52,7 +52,7 @@ let locks: LockTable;
 
 beforeAll(async () => {
   const given = { "shipping.ts": SHIPPING, "runtime.ts": RUNTIME };
-  programs = await pagePrograms({ pages: ["docs/lambda.md"], given });
+  programs = await pagePrograms({ pages: ["docs/guides/lambda.md"], given });
   locks = new LockTable({ tableName: programs.tableName, client: testClient() });
 });
 
@@ -77,7 +77,7 @@ describe.each([
     busy: '{"statusCode":409,"body":"busy"}',
   },
   { file: "middy.ts", shipped: (order: string) => `shipped ${order}`, busy: "fails: LOCK_TIMEOUT" },
-])("$file of docs/lambda.md, with Lambda's default timeout,", ({ file, shipped, busy }) => {
+])("$file of docs/guides/lambda.md, with Lambda's default timeout,", ({ file, shipped, busy }) => {
   const order = (name: string) => `${name}-${file}`;
   const isFree = async (name: string) => (await locks.mutex(`order#${order(name)}`).inspect()) === null;
 
@@ -109,9 +109,11 @@ test("the SDK's version is where the page looks for it", async () => {
   expect(program.lines).toEqual([expect.stringMatching(/^3\.\d+\.\d+$/)]);
 });
 
-test("the sizes are those of docs/packaging.md", () => {
-  const told = /(\d+) kB with the AWS SDK, and (\d+) kB without it/.exec(pageAt("docs/lambda.md").text)?.slice(1);
-  const packaging = pageAt("docs/packaging.md").text;
+test("the sizes are those of docs/reference/packaging.md", () => {
+  const told = /(\d+) kB with the AWS SDK, and (\d+) kB without it/
+    .exec(pageAt("docs/guides/lambda.md").text)
+    ?.slice(1);
+  const packaging = pageAt("docs/reference/packaging.md").text;
   const measured = ["with the SDK, ESM and CommonJS", "with the SDK outside, ESM"].map((which) =>
     Math.round(Number(packaging.split(`a minified handler ${which} | `)[1]?.split(" kB")[0])),
   );

@@ -13,9 +13,9 @@ await locks.mutex("report").run(() => undefined);
 console.log("has had a lock");
 `;
 
-test("docs/observability.md: what prom-client answers counts a lock of the program that set it up", async () => {
+test("docs/guides/observability.md: what prom-client answers counts a lock of the program that set it up", async () => {
   const given = { "program.ts": PROGRAM };
-  await using programs = await pagePrograms({ pages: ["docs/observability.md"], only: ["metrics.ts"], given });
+  await using programs = await pagePrograms({ pages: ["docs/guides/observability.md"], only: ["metrics.ts"], given });
   const port = await freePort();
   await using program = programs.start("program.ts", { TABLE: programs.tableName, METRICS_PORT: String(port) });
   await program.printed("has had a lock");

@@ -75,7 +75,7 @@ let programs: PagePrograms;
 let locks: LockTable;
 
 beforeAll(async () => {
-  programs = await pagePrograms({ pages: ["docs/nestjs.md"], given: { "host.ts": HOST } });
+  programs = await pagePrograms({ pages: ["docs/guides/nestjs.md"], given: { "host.ts": HOST } });
   locks = new LockTable({ tableName: programs.tableName, client: testClient() });
 });
 
@@ -84,7 +84,7 @@ afterAll(async () => {
   await programs[Symbol.asyncDispose]();
 });
 
-test("docs/nestjs.md: lock-error.filter.ts answers 409 and 503, and logs nothing of a client that has gone", async () => {
+test("docs/guides/nestjs.md: lock-error.filter.ts answers 409 and 503, and logs nothing of a client that has gone", async () => {
   const port = await freePort();
   await using program = programs.start("host.ts", { TABLE: programs.tableName, PORT: String(port) });
   await program.printed("listens");

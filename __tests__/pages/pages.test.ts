@@ -35,7 +35,7 @@ const LINKED = [
 
 /** Written by a tool, and so without a question. */
 const GENERATED = ["", "-testing", "-node-cron", "-prom-client", "-nestjs", "-otel"].map(
-  (entry) => `docs/dynamutex${entry}.api.md`,
+  (entry) => `docs/design/api/dynamutex${entry}.api.md`,
 );
 
 describe("links", () => {
@@ -50,11 +50,18 @@ describe("links", () => {
 
   test("are found, and a wrong one is told from a right one", () => {
     expect(linksOf(README).length).toBeGreaterThan(20);
-    const page: Page = { path: "docs/x.md", text: "" };
-    for (const link of ["cron.md#nothing", "nothing.md", "../docs", "#nothing", "/docs/cron.md", "../nothing/"]) {
-      expect(leadsSomewhere(page, link)).toBe(link === "../docs");
+    const page: Page = { path: "docs/guides/x.md", text: "" };
+    for (const link of [
+      "cron.md#nothing",
+      "nothing.md",
+      "../guides",
+      "#nothing",
+      "/docs/guides/cron.md",
+      "../nothing/",
+    ]) {
+      expect(leadsSomewhere(page, link)).toBe(link === "../guides");
     }
-    for (const link of ["cron.md", "cron.md#held-and-done", "../examples/ha-cron/", "https://example.org/nothing"]) {
+    for (const link of ["cron.md", "cron.md#held-and-done", "../../examples/ha-cron/", "https://example.org/nothing"]) {
       expect(leadsSomewhere(page, link)).toBe(true);
     }
   });
@@ -88,7 +95,7 @@ describe("the README", () => {
     const library = await readFile(join(ROOT, "lib", "errors.ts"), "utf8");
     const codes = [...library.matchAll(/super\("(LOCK_\w+)"/g)].map(([, code]) => code);
     expect(codes.length).toBeGreaterThan(3);
-    const told = firstColumn(pageAt("docs/errors.md"), "Errors");
+    const told = firstColumn(pageAt("docs/reference/errors.md"), "Errors");
     expect(told).toEqual(expect.arrayContaining(codes));
     expect([...firstColumn(README, "Errors")].sort()).toEqual([...told].sort());
   });
@@ -98,11 +105,11 @@ describe("the tables that are looked up", () => {
   it("name every option, and none that is not there", () => {
     const tableOptions = ["tableName", "client", "keys", "keyPrefix", "owner", "clock"];
     const options = [...tableOptions, ...Object.keys(mutexSettings({}))];
-    expect([...firstColumn(pageAt("docs/options.md"), "Options")].sort()).toEqual(options.sort());
+    expect([...firstColumn(pageAt("docs/reference/options.md"), "Options")].sort()).toEqual(options.sort());
   });
 
   it("name every part of an option that has parts", () => {
-    const rows = pageAt("docs/options.md").text.split("\n");
+    const rows = pageAt("docs/reference/options.md").text.split("\n");
     for (const [option, parts] of Object.entries(mutexSettings({}))) {
       if (typeof parts !== "object") continue;
       const row = rows.find((line) => line.startsWith(`| \`${option}\``)) ?? "";
@@ -115,8 +122,8 @@ describe("the tables that are looked up", () => {
     const [, type = ""] = /type LossReason = (.+);/.exec(library) ?? [];
     const reasons = [...type.matchAll(/"([\w-]+)"/g)].map(([, reason]) => reason);
     for (const [path, heading] of [
-      ["docs/locks.md", "Losing a lock"],
-      ["docs/troubleshooting.md", "Locks get lost"],
+      ["docs/guides/locks.md", "Losing a lock"],
+      ["docs/guides/troubleshooting.md", "Locks get lost"],
     ] as const) {
       expect([...firstColumn(pageAt(path), heading)].sort()).toEqual([...reasons, "reason"].sort()); // and its head
     }
@@ -135,7 +142,7 @@ describe("permissions", () => {
   );
   const actions = () => [...new Set(asked.map(({ action }) => action))].sort();
 
-  it("docs/table.md names exactly those that are used", async () => {
+  it("docs/guides/table.md names exactly those that are used", async () => {
     const tableName = `readme-${crypto.randomUUID()}`;
     await using locks = new LockTable({ tableName, client });
     await locks.create();
@@ -144,7 +151,7 @@ describe("permissions", () => {
       asked.length = 0;
       await useMutex(locks, tableName, client);
       expect(actions()).toEqual(permissions("take, wait for, renew and release locks"));
-      expect(actions()).toEqual([...policyOf("docs/table.md").Action].sort());
+      expect(actions()).toEqual([...policyOf("docs/guides/table.md").Action].sort());
     } finally {
       await client.send(new DeleteTableCommand({ TableName: tableName }));
     }
@@ -234,7 +241,7 @@ function askedOf(name: string, input: unknown): { readonly action: string; reado
 }
 
 function permissions(to: string): readonly string[] {
-  const row = pageAt("docs/table.md")
+  const row = pageAt("docs/guides/table.md")
     .text.split("\n")
     .find((line) => line.startsWith(`| ${to} |`));
   return [...(row ?? "").matchAll(/dynamodb:\w+/g)].map(([action]) => action).sort();
@@ -269,14 +276,14 @@ test("README keeps the two commands that try the project from a clone", () => {
 });
 
 test("the worked examples of costs.md are computed as they say", () => {
-  const sums = [...pageAt("docs/costs.md").text.matchAll(/([\d.]+(?: [*+/]|[\d.() *+/])+) = ([\d ]+)/g)];
+  const sums = [...pageAt("docs/guides/costs.md").text.matchAll(/([\d.]+(?: [*+/]|[\d.() *+/])+) = ([\d ]+)/g)];
   expect(sums.length).toBeGreaterThan(8);
   for (const [, sum = "", result = ""] of sums) {
     expect(`${sum} = ${runInNewContext(sum)}`).toBe(`${sum} = ${result.replaceAll(" ", "")}`);
   }
 });
 
-test("docs/local-development.md quotes what a LockTable says of an endpoint", () => {
+test("docs/guides/local-development.md quotes what a LockTable says of an endpoint", () => {
   const options: LockTableOptions = { tableName: "locks" };
   let told = "";
   try {
@@ -285,5 +292,5 @@ test("docs/local-development.md quotes what a LockTable says of an endpoint", ()
     told = (error as Error).message.replace(/ \(got .*\)$/, "");
   }
   expect(told).toMatch(/^endpoint: /);
-  expect(pageAt("docs/local-development.md").text.replaceAll("\n", " ")).toContain(`\`${told}\``);
+  expect(pageAt("docs/guides/local-development.md").text.replaceAll("\n", " ")).toContain(`\`${told}\``);
 });

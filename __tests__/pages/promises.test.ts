@@ -1,13 +1,13 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "@jest/globals";
-import { docsPages, pageAt } from "../support/pages.js";
+import { docsPage, docsPages, pageAt } from "../support/pages.js";
 
 const TABLE = "__tests__/pages/promises.md";
 
 /** The rows of the table: a promise as its page begins to say it, and the titles of tests in a file. */
 const ROWS = [...pageAt(TABLE).text.matchAll(/^\| (\w.*\.md) \| (.+) \| `(.+\.test\.ts)` \| (.+) \|$/gm)].map(
-  ([, page = "", promise = "", file = "", title = ""]) => ({ page: `docs/${page}`, promise, file, title }),
+  ([, page = "", promise = "", file = "", title = ""]) => ({ page: docsPage(page).path, promise, file, title }),
 );
 
 /** The points of the sections that say what is promised, up to what is not. */

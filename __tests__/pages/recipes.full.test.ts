@@ -11,7 +11,7 @@ import { type PagePrograms, pagePrograms } from "../support/page-programs.js";
 import { blocksOf, docsPages, pageAt } from "../support/pages.js";
 import { nameTestTable, testClient } from "../support/table.js";
 
-const PAGE = "docs/recipes.md";
+const PAGE = "docs/guides/recipes.md";
 const run = promisify(execFile);
 
 /**

@@ -41,7 +41,7 @@ let locks: LockTable;
 
 beforeAll(async () => {
   programs = await pagePrograms({
-    pages: ["docs/http-services.md", "docs/shutdown.md"],
+    pages: ["docs/guides/http-services.md", "docs/guides/shutdown.md"],
     only: ["requests.ts", ...PROGRAMS],
     given: { "shipping.ts": SHIPPING, "tell.ts": TELL },
   });
@@ -53,7 +53,7 @@ afterAll(async () => {
   await programs[Symbol.asyncDispose]();
 });
 
-describe.each(PROGRAMS)("%s of docs/http-services.md", (file) => {
+describe.each(PROGRAMS)("%s of docs/guides/http-services.md", (file) => {
   test("trap 53: answers what is in flight after SIGTERM, refuses who waits, and ends", async () => {
     await using service = await start(file);
     const large = "a".repeat(16_000_000);

@@ -52,6 +52,13 @@ describe("the site", () => {
     }
   });
 
+  test("counts as pages for maintainers just those in docs/design/", () => {
+    for (const { heading, pages } of groups) {
+      for (const { path } of pages)
+        expect([path, path.startsWith("docs/design/")]).toEqual([path, heading === "Design"]);
+    }
+  });
+
   test("has an llms.txt that leads to every page of the index, those for maintainers last", () => {
     const lines = readFileSync(join(twins, "llms.txt"), "utf8").split("\n");
     expect(lines[0]).toBe("# dynamutex");

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "@jest/globals";
 
-const rows = [...read("docs/protocol.md").matchAll(/^\| (\d+) \| .* \| (.*) \|$/gm)].map(([, trap, files]) => ({
+const rows = [...read("docs/design/protocol.md").matchAll(/^\| (\d+) \| .* \| (.*) \|$/gm)].map(([, trap, files]) => ({
   trap: Number(trap),
   files: [...(files ?? "").matchAll(/`([^`]+)`/g)].map(([, file]) => file ?? ""),
 }));
 
-test("docs/protocol.md lists every trap that a test names, once and in order", () => {
+test("docs/design/protocol.md lists every trap that a test names, once and in order", () => {
   const sources = readdirSync("__tests__", { recursive: true, encoding: "utf8" });
   const named = sources
     .filter((file) => file.endsWith(".test.ts"))

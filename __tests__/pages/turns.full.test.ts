@@ -56,7 +56,7 @@ let locks: LockTable;
 
 beforeAll(async () => {
   programs = await pagePrograms({
-    pages: ["docs/leader-election.md", "docs/locks.md", "docs/migration.md"],
+    pages: ["docs/guides/leader-election.md", "docs/guides/locks.md", "docs/guides/migration.md"],
     given: GIVEN,
   });
   locks = new LockTable({ tableName: programs.tableName, client: testClient() });
@@ -69,7 +69,7 @@ afterAll(async () => {
 
 const start = (file: string) => programs.start(file, { NODE_OPTIONS: "--import=./tell.js" });
 
-test("docs/leader-election.md: a leader that gets SIGTERM resigns, and the next one leads without waiting for a lease", async () => {
+test("docs/guides/leader-election.md: a leader that gets SIGTERM resigns, and the next one leads without waiting for a lease", async () => {
   await using first = start("leader.ts");
   await first.printed("acquired a free lock");
   await using second = start("leader.ts");
@@ -81,7 +81,7 @@ test("docs/leader-election.md: a leader that gets SIGTERM resigns, and the next 
   expect(await second.exit).toEqual({ code: 0, signal: null });
 });
 
-test("docs/leader-election.md: leaders that step down lead in turns", async () => {
+test("docs/guides/leader-election.md: leaders that step down lead in turns", async () => {
   await using first = start("terms.ts");
   await first.printed("acquired a free lock");
   await using second = start("terms.ts");
@@ -90,7 +90,7 @@ test("docs/leader-election.md: leaders that step down lead in turns", async () =
   expect([...first.lines, ...second.lines].filter((line) => line !== "acquired a free lock")).toEqual([]);
 });
 
-test("docs/locks.md: a batch releases the lock between two items, and goes on", async () => {
+test("docs/guides/locks.md: a batch releases the lock between two items, and goes on", async () => {
   await using batch = start("charges.ts");
   await batch.printed("charged 0");
   await using lock = await locks.mutex("charges").lock();
@@ -104,7 +104,7 @@ test("docs/locks.md: a batch releases the lock between two items, and goes on", 
   expect(batch.lines.filter((line) => line === "acquired a free lock").length).toBeGreaterThan(1);
 });
 
-test("docs/migration.md: the bridge works under both locks, and ends when the old one is lost", async () => {
+test("docs/guides/migration.md: the bridge works under both locks, and ends when the old one is lost", async () => {
   await using bridge = programs.start("migrate.ts");
   await bridge.exit;
   expect(bridge.lines).toEqual(["the old lock of a", "under both", "the old lock of a", "the old lock was lost"]);

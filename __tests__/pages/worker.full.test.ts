@@ -34,7 +34,7 @@ let locks: LockTable;
 
 beforeAll(async () => {
   const given = { "jobs.ts": JOBS };
-  programs = await pagePrograms({ pages: ["docs/shutdown.md"], given, only: ["worker.ts"] });
+  programs = await pagePrograms({ pages: ["docs/guides/shutdown.md"], given, only: ["worker.ts"] });
   locks = new LockTable({ tableName: programs.tableName, client: testClient() });
 });
 

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
 const ROOT = process.cwd();
 
 /** A Markdown file of the repository. */
 export interface Page {
-  /** From the root: `docs/cron.md`. */
+  /** From the root: `docs/guides/cron.md`. */
   readonly path: string;
   readonly text: string;
 }
@@ -26,10 +26,21 @@ export function pageAt(path: string): Page {
   return { path, text: readFileSync(join(ROOT, path), "utf8") };
 }
 
-/** The pages in docs/, in order. */
+/** The pages in docs/ and its folders, in order. */
 export function docsPages(): readonly Page[] {
-  const names = readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"));
-  return names.sort().map((name) => pageAt(`docs/${name}`));
+  const names = readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" });
+  return names
+    .filter((name) => name.endsWith(".md"))
+    .sort()
+    .map((name) => pageAt(`docs/${name}`));
+}
+
+/** The page in docs/ that has this name, whatever its folder: `cron.md`. */
+export function docsPage(name: string): Page {
+  const [page, ...more] = docsPages().filter(({ path }) => basename(path) === name);
+  if (page === undefined || more.length > 0)
+    throw new Error(`docs/ has ${more.length + (page ? 1 : 0)} pages named ${name}`);
+  return page;
 }
 
 /** The pages in examples/, if there are any. */

@@ -103,7 +103,7 @@ const PROXIES = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "AWS_
 function withProxy(error: LockStoreError): Error {
   const given = PROXIES.find((name) => process.env[name]);
   if (given === undefined) return error;
-  const message = `${error.message}. ${given} has no effect: the AWS SDK for JavaScript does not read it (docs/cli.md in the package)`;
+  const message = `${error.message}. ${given} has no effect: the AWS SDK for JavaScript does not read it (docs/guides/cli.md in the package)`;
   return new Failure(message, EXIT.failed, { cause: error });
 }
 

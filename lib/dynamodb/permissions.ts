@@ -3,14 +3,14 @@ const LOCKS = ["GetItem", "PutItem", "UpdateItem", "DeleteItem"];
 /** What `create()` needs. */
 const CREATE = ["DescribeTable", "CreateTable", "DescribeTimeToLive", "UpdateTimeToLive"];
 
-/** What to grant where the permission for an action is missing: also those that would be missed next, as docs/table.md has them. */
+/** What to grant where the permission for an action is missing: also those that would be missed next, as docs/guides/table.md has them. */
 export function missingPermission(action: string, tableName: string): string {
   const isOfCreate = CREATE.includes(action) || action === "TagResource";
   const [what, needed] = isOfCreate ? ["create()", CREATE] : ["every lock", LOCKS];
   const also = needed.includes(action) ? "" : ", and this call that one as well";
   return (
     `these credentials lack the permission dynamodb:${action} on table ${tableName}: ${what} needs ${listed(needed)}${also}; ` +
-    "docs/table.md in the package dynamutex has policies"
+    "docs/guides/table.md in the package dynamutex has policies"
   );
 }
 

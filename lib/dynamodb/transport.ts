@@ -268,6 +268,6 @@ export class Transport {
 function noTransactionsOn(tableName: string): string {
   return (
     `table ${tableName} is a global table with strong consistency, which has no transactions: take locks one by one in place of ` +
-    "lockAll(), and in place of a guard compare the fencing token in a condition on the item itself (docs/regions.md in the package)"
+    "lockAll(), and in place of a guard compare the fencing token in a condition on the item itself (docs/guides/regions.md in the package)"
   );
 }

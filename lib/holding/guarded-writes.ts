@@ -18,7 +18,7 @@ const TRANSACT_WITHIN_MS = 10_000;
 
 const NO_GUARDS =
   "is for a table of several Regions, which has no transactions and so no guards: in place of one, compare the fencing token in a " +
-  "condition on the item itself (docs/regions.md in the package)";
+  "condition on the item itself (docs/guides/regions.md in the package)";
 
 const NO_GUARD_OF_SEVERAL =
   "must not be asked for on a lock of several permits, all of which no single condition can check: take one permit, or a mutex, for " +

@@ -46,7 +46,7 @@ const HOLDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3
 /** In seconds: an attempt takes 3 s at most. */
 const REQUESTS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** Everything that is measured. docs/observability.md has the same table. */
+/** Everything that is measured. docs/guides/observability.md has the same table. */
 export const METRICS: Readonly<Record<MetricKey, Metric>> = {
   calls: counter("calls", "{call}", "Calls that asked for a lock"),
   waiting: gauge("waiting", "{call}", "Calls that wait for a lock"),

@@ -288,7 +288,7 @@ export function checkWeight(weight: number, permits: number, regionSkewMs = 0): 
 
 const NO_TRANSACTIONS =
   "must be 1 on a table of several Regions, which has no transactions: take one permit that stands for a larger share, of a " +
-  "semaphore with fewer permits (docs/regions.md in the package)";
+  "semaphore with fewer permits (docs/guides/regions.md in the package)";
 
 export const handOffOptions: OptionsCheck<HandOffOptions> = optionsCheck(["handOff()"], () => ({
   withinMs: upToAYear(1),

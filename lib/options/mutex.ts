@@ -25,7 +25,7 @@ export interface MutexOptions {
   readonly safetyMarginMs?: number | undefined;
   /**
    * Whether a held lock renews itself. Default true. With `false` it lasts one lease, unless `extend()` renews it: for
-   * sections that are shorter than a lease. docs/lambda.md says when that fits in Lambda.
+   * sections that are shorter than a lease. docs/guides/lambda.md says when that fits in Lambda.
    */
   readonly autoRenew?: boolean | undefined;
   /** The longest time that a lock is renewed for. Default Infinity, at least 1 000. The lock is then lost with the reason `max-hold`. */

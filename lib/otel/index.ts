@@ -43,7 +43,7 @@ const SCOPE = "dynamutex";
 
 /**
  * Measures all locks of this process, whichever `LockTable` they are of, and makes a span of each section. Call it once, after
- * your SDK has started; docs/observability.md lists the metrics and their attributes.
+ * your SDK has started; docs/guides/observability.md lists the metrics and their attributes.
  *
  * The span of a section is a child of the span that was active where `lock()`, `run()` or another call asked for it. It begins
  * when the lock is there; how long the call waited is an attribute. It is not made active: a span that the section makes is

@@ -35,7 +35,7 @@ const check: OptionsCheck<InstrumentOptions> = optionsCheck(["instrumentLocks()"
 
 /**
  * Measures all locks of this process, whichever `LockTable` they are of. Call it once for each registry, when your program starts;
- * docs/observability.md lists the metrics and their labels. They are those of `dynamutex/otel`, under the names that a Collector
+ * docs/guides/observability.md lists the metrics and their labels. They are those of `dynamutex/otel`, under the names that a Collector
  * gives them: the same alarms and the same dashboard fit.
  *
  * Calls and sections that began before are not counted. While it measures, requests ask the table what they cost.

@@ -67,7 +67,7 @@ export default withMermaid({
     },
     sidebar: sidebar(),
     nav: [
-      { text: "Getting started", link: "/docs/getting-started" },
+      { text: "Getting started", link: "/docs/guides/getting-started" },
       { text: "Documentation", link: "/docs/" },
       { text: "API", link: "/api/index.html", target: "_self" },
     ],

@@ -283,7 +283,7 @@ test("extend() refuses a length that it would ignore, on a lock and on a set", a
 });
 
 test("the AWS SDK's warning of Node.js 20 is switched off as the docs say", () => {
-  const [, name = "", value] = /`(AWS_SDK_\w+)=(\w+)`/.exec(pageAt("docs/troubleshooting.md").text) ?? [];
+  const [, name = "", value] = /`(AWS_SDK_\w+)=(\w+)`/.exec(pageAt("docs/guides/troubleshooting.md").text) ?? [];
   const program = 'new (require("@aws-sdk/client-dynamodb").DynamoDBClient)({ region: "eu-west-1" })';
   const told = (setting: string | undefined) =>
     spawnSync(process.execPath, ["-e", program], { encoding: "utf8", env: { ...process.env, [name]: setting } }).stderr;

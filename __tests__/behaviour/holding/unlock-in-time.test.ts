@@ -61,7 +61,7 @@ function scene() {
 const everything = (): boolean => true;
 const failureOf = (work: Promise<unknown>): Promise<unknown> => work.catch((error: unknown) => error);
 
-// An attempt of this renewal may take 2.5 s, and docs/lambda.md reserves 1 s for what follows a section.
+// An attempt of this renewal may take 2.5 s, and docs/guides/lambda.md reserves 1 s for what follows a section.
 describe("a renewal in flight that gets no answer", () => {
   test("takes no time of the release", async () => {
     const { time, host, lasts, renewing } = scene();

@@ -33,7 +33,7 @@ export interface HandOff {
   readonly broughtBackBy: Set<"take" | "renew" | "transfer">;
 }
 
-/** Late copies of so many of them, in their order, make a token count once more: docs/hand-off.md says so. */
+/** Late copies of so many of them, in their order, make a token count once more: docs/guides/hand-off.md says so. */
 const ALL_COPIES = 3;
 
 /**

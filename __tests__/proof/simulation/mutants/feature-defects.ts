@@ -2,7 +2,7 @@ import type { Defects } from "./defect.js";
 
 /** Defects of features. What each breaks is a sentence of the page, or a rule in the file, that stands above it. */
 export const FEATURE_DEFECTS: Defects = {
-  // `lockAll`: docs/several-locks.md.
+  // `lockAll`: docs/guides/several-locks.md.
   "a set takes those of its locks that are free": {
     takesOut: ["protocol#taking: A set", "protocol#late-copies: take of a set"],
     "testing/memory-table.ts": { 'wouldBe.some(({ kind }) => kind === "refused")': "false" },
@@ -58,7 +58,7 @@ export const FEATURE_DEFECTS: Defects = {
     },
   },
 
-  // `close()`: docs/shutdown.md.
+  // `close()`: docs/guides/shutdown.md.
   "the row of a revoked section is deleted at once": {
     takesOut: ["trap 30", "protocol#closing", "shutdown#what-is-promised: Nobody else gets"],
     "holding/lease.ts": {
@@ -119,7 +119,7 @@ export const FEATURE_DEFECTS: Defects = {
     test: "dynamodb/renewal-batches",
   },
 
-  // `singleFlight()`: docs/single-flight.md.
+  // `singleFlight()`: docs/guides/single-flight.md.
   "a flight that was over before the call counts": {
     takesOut: ["single-flight#what-is-promised: With freshMs: 0"],
     "flights/look.ts": {
@@ -153,7 +153,7 @@ export const FEATURE_DEFECTS: Defects = {
     test: "behaviour/single-flight",
   },
 
-  // Steps between the end of a function and the release: docs/protocol.md.
+  // Steps between the end of a function and the release: docs/design/protocol.md.
   "renewals move the end of a step after the work": {
     takesOut: ["protocol#releasing: A step before"],
     "holding/handle.ts": {
@@ -163,7 +163,7 @@ export const FEATURE_DEFECTS: Defects = {
     test: "behaviour/cron/until-success",
   },
 
-  // `elect()`: docs/leader-election.md.
+  // `elect()`: docs/guides/leader-election.md.
   "a candidate campaigns again without a pause": {
     takesOut: ["leader-election#the-steps 5", "trap 31"],
     "election.ts": { "await clock.sleep(pauseMs, ends)": "await clock.sleep(0, ends)" },
@@ -177,7 +177,7 @@ export const FEATURE_DEFECTS: Defects = {
     "election.ts": { "campaign(led, ends)": "campaign(led, new AbortController().signal)" },
   },
 
-  // Ticks that are run until they succeed: docs/protocol.md.
+  // Ticks that are run until they succeed: docs/design/protocol.md.
   "the attempt that was seen is not compared": {
     takesOut: ["protocol#ticks: The first form"],
     "protocol/rules.ts": {

@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import { anchorOf, docsPages, type Page, withoutBlocks } from "../../../support/pages.js";
 
 /**
@@ -7,7 +8,7 @@ import { anchorOf, docsPages, type Page, withoutBlocks } from "../../../support/
  */
 export interface PageRule {
   readonly id: string;
-  /** Where it stands: `protocol.md#keeping`. */
+  /** Where it stands in docs/: `design/protocol.md#keeping`. */
   readonly link: string;
   readonly text: string;
 }
@@ -63,13 +64,16 @@ export function ruleNamed(reference: string, rules: readonly PageRule[]): PageRu
 }
 
 interface Section {
+  /** The page without its folder, which may change: `protocol`. */
   readonly page: string;
+  /** From docs/: `design/protocol.md`. */
+  readonly path: string;
   readonly anchor: string;
   readonly text: string;
 }
 
 function sectionsOf(page: Page): Section[] {
-  const name = page.path.replaceAll(/^docs\/|\.md$/g, "");
+  const name = basename(page.path, ".md");
   const hasRules = SECTIONS[name] ?? ((anchor: string) => anchor === "what-is-promised");
   const [, ...parts] = withoutBlocks(page).split(/^#+ /m);
   return parts
@@ -77,6 +81,7 @@ function sectionsOf(page: Page): Section[] {
       const [heading = "", ...lines] = part.split("\n");
       return {
         page: name,
+        path: page.path.replace(/^docs\//, ""),
         anchor: anchorOf(heading),
         text: lines.join("\n").replace(/^(?:- \*\*)?What is not\b.*/ms, ""),
       };
@@ -84,8 +89,8 @@ function sectionsOf(page: Page): Section[] {
     .filter(({ anchor }) => hasRules(anchor));
 }
 
-function rulesOf({ page, anchor, text }: Section): PageRule[] {
-  const link = `${page}.md#${anchor}`;
+function rulesOf({ page, path, anchor, text }: Section): PageRule[] {
+  const link = `${path}#${anchor}`;
   const rows = text
     .split("\n")
     .filter((line) => /^\| (?!---)/.test(line))

@@ -2,7 +2,7 @@ import type { Defects } from "./defect.js";
 
 /** Defects of what a caller is promised, and of what a request says and when it leaves. What each breaks is a sentence of a page. */
 export const PROMISE_DEFECTS: Defects = {
-  // What the four calls promise: docs/locks.md.
+  // What the four calls promise: docs/guides/locks.md.
   "a name is compared in its composed form": {
     takesOut: ["locks#locks"],
     "protocol/addresses.ts": {
@@ -139,7 +139,7 @@ export const PROMISE_DEFECTS: Defects = {
     test: "behaviour/holding/loss",
   },
 
-  // `elect()`: docs/leader-election.md.
+  // `elect()`: docs/guides/leader-election.md.
   "a candidate does not wait for a leader that was told to end": {
     takesOut: ["leader-election#the-steps 3", "leader-election#what-is-promised: lead runs once"],
     "election.ts": {
@@ -159,7 +159,7 @@ export const PROMISE_DEFECTS: Defects = {
     test: "behaviour/semaphores/taking",
   },
 
-  // The command: docs/cli.md.
+  // The command: docs/guides/cli.md.
   "what the command has started is not told to end": {
     takesOut: ["trap 42"],
     "cli/child.ts": {
@@ -169,7 +169,7 @@ export const PROMISE_DEFECTS: Defects = {
     test: "cli/run.full",
   },
 
-  // Time, rows and requests: docs/guarantees.md and docs/protocol.md.
+  // Time, rows and requests: docs/reference/guarantees.md and docs/design/protocol.md.
   "systemClock() knows the time exactly": {
     takesOut: ["guarantees#clocks: systemClock("],
     "time/clock.ts": { "{ earliest: now - maxSkewMs, latest: now + maxSkewMs }": "{ earliest: now, latest: now }" },
@@ -271,7 +271,7 @@ export const PROMISE_DEFECTS: Defects = {
     test: "behaviour/fair/places",
   },
 
-  // The queue: docs/fair-queue.md.
+  // The queue: docs/guides/fair-queue.md.
   "a place is renewed as its lock is": {
     takesOut: ["fair-queue#how-it-works: A place is a lease"],
     "queues/place.ts": {
@@ -290,7 +290,7 @@ export const PROMISE_DEFECTS: Defects = {
     test: "behaviour/fair/places",
   },
 
-  // Shared mutexes: docs/protocol.md.
+  // Shared mutexes: docs/design/protocol.md.
   "a reader waits for a row of its own": {
     takesOut: ["protocol#shared-mutexes 7"],
     "kinds/shared.ts": { 'if (result.kind !== "held") return result;': "return result;" },
@@ -327,7 +327,7 @@ export const PROMISE_DEFECTS: Defects = {
     test: "behaviour/semaphores/several-fair",
   },
 
-  // How long a call may wait for others of its process: docs/protocol.md.
+  // How long a call may wait for others of its process: docs/design/protocol.md.
   "a call that does not wait ends before the claim ahead of it is answered": {
     takesOut: ["protocol#waiting 4"],
     "queues/sections.ts": {

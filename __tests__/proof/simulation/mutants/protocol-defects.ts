@@ -2,7 +2,7 @@ import type { Defects } from "./defect.js";
 
 /**
  * Defects of the rules in lib/protocol, which the table in memory applies and lib/dynamodb compiles. What each breaks is a
- * row of a table there, or a sentence of docs/protocol.md.
+ * row of a table there, or a sentence of docs/design/protocol.md.
  */
 export const PROTOCOL_DEFECTS: Defects = {
   "a lease is counted from the reply": {

@@ -1,6 +1,6 @@
 import type { Defects } from "./defect.js";
 
-/** Defects of the fair queue. What each breaks is a sentence of docs/fair-queue.md. */
+/** Defects of the fair queue. What each breaks is a sentence of docs/guides/fair-queue.md. */
 export const QUEUE_DEFECTS: Defects = {
   "whoever is in front of the queue enters without the put": {
     takesOut: ["fair-queue#how-it-works: Only the lock's own row"],

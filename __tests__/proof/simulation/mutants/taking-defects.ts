@@ -1,6 +1,6 @@
 import type { Defects } from "./defect.js";
 
-/** Defects of taking and holding. What each breaks is a sentence of docs/protocol.md. */
+/** Defects of taking and holding. What each breaks is a sentence of docs/design/protocol.md. */
 export const TAKING_DEFECTS: Defects = {
   "a lease does not run while its host is suspended": {
     takesOut: [
