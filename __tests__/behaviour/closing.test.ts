@@ -1,4 +1,4 @@
-import { describe, expect, test } from "@jest/globals";
+import { describe, expect, jest, test } from "@jest/globals";
 import { LockLostError } from "../../lib/errors.js";
 import type { Lock } from "../../lib/lock.js";
 import { TestTable } from "../../lib/testing/index.js";
@@ -440,3 +440,23 @@ describe("an unlock() that was forgotten", () => {
     expect(table.clock.now).toEqual(new Date(1_000));
   });
 });
+
+test.each([undefined, true])(
+  "a tick granted to a process that closes is not shown as run (untilSuccess: %s)",
+  async (untilSuccess) => {
+    const { time, host, other } = setUp();
+    const [granted, ran] = [createGate(), jest.fn()];
+    host.hold = (message) => (isTake(message) ? granted.released : undefined);
+    const run = host.mutex("job").tryRun(ran, { once: 7, untilSuccess });
+    await time.advance(1);
+    expect(host.row("job")).toMatchObject({ tick: 7, ran: { tick: 7, owner: "host" } });
+    const closing = host.session.close();
+    granted.release();
+    await expect(run).rejects.toMatchObject(CLOSED);
+    await closing;
+    const state = await other.mutex("job").inspect();
+    expect(state).toMatchObject({ tick: 7, uuid: undefined });
+    expect(state).not.toHaveProperty("lastRun");
+    expect(ran).not.toHaveBeenCalled();
+  },
+);

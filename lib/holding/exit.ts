@@ -28,7 +28,7 @@ export class Exit {
   hold: MinimumHold | undefined;
   /** The result of a single flight: the release writes it to the row. */
   result: NamedResult | undefined;
-  /** Whether the run of its tick has begun. If not, the release takes the number of that run back. */
+  /** Whether the run of its tick has begun. If not, the release takes back that it is shown as run, and the number of that run. */
   hasBegun = false;
   /** Called when a release is answered which had got no answer in time. */
   onLateRelease: (() => void) | undefined;

@@ -75,7 +75,7 @@ export class HeldLock implements TransferableLock {
 
   /** The caller has the lock: from here on the events of its section are published. @internal */
   delivered(wait: { readonly call: number; readonly waitedMs: number }): void {
-    if (this.attempt !== undefined) this.#lease.exit.hasBegun = true;
+    if (this.tick !== undefined) this.#lease.exit.hasBegun = true;
     this.#events.delivered(wait);
   }
 
@@ -209,8 +209,8 @@ export class HeldLock implements TransferableLock {
   }
 
   /**
-   * Says that this run has not begun, because the command could not be started: with `untilSuccess` it then counts as no attempt.
-   * Without, it does nothing. @internal
+   * Says that this run has not begun, because the command could not be started: it is shown as no
+   * run, and with `untilSuccess` it counts as no attempt. @internal
    */
   uncountAttempt(): void {
     this.#lease.exit.hasBegun = false;

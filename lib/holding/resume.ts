@@ -51,6 +51,7 @@ export async function resume(
     const target = targetFor(at);
     const lease = new Lease(session, await acquire(session, target, handed, wait));
     lease.exit.hold = remainingHold(session, handed);
+    lease.exit.hasBegun = true; // in the process that has handed it off
     if (!call.isSettled && (await lease.renewals.secure(wait)) && !call.isSettled) {
       lease.keep();
       const { acquired, tick } = lease.row;
@@ -107,7 +108,8 @@ async function acquire(session: Session, target: Target, handed: Handed, wait: W
     } catch (error) {
       // No section relies on what a copy without an answer has taken, or may still take.
       if (sent !== undefined) {
-        const maybe = rowLease(session, target, sent.taken);
+        // The run of its tick has begun in the process that has handed it off, and is not taken back.
+        const maybe = rowLease(session, target, { ...sent.taken, tick: undefined });
         session.detach(removeWhenItArrives(session, maybe, remainingHold(session, handed)));
       }
       throw error;

@@ -294,18 +294,18 @@ function takes(write: Take): Effect {
 }
 
 function vacates(write: Vacate): Effect {
-  const { leaves, remembers, attempt } = write;
+  const { leaves, remembers, attempt, isUnbegun } = write;
+  const remove = isUnbegun ? ["uuid", "wanted", "ran"] : ["uuid", "wanted"];
   if (isDelete(write)) return { kind: "delete" };
   switch (leaves.kind) {
     case "free":
     case "kept": {
-      if (leaves.result === undefined)
-        return { kind: "update", set: { expires: 0, attempt }, remove: ["uuid", "wanted"] };
+      if (leaves.result === undefined) return { kind: "update", set: { expires: 0, attempt }, remove };
       const { id, made, freshUntil } = leaves.result;
       return update({ expires: 0, result: { id, made } }, ["uuid", "wanted"], remembers, freshUntil);
     }
     case "held":
-      return update({ expires: leaves.expires, ttlMs: leaves.ttlMs, attempt }, ["uuid", "wanted"], remembers);
+      return update({ expires: leaves.expires, ttlMs: leaves.ttlMs, attempt }, remove, remembers);
     case "untilExpires":
       return { kind: "update", set: { attempt }, remove: ["uuid"] };
     default:

@@ -124,7 +124,9 @@ export interface Vacate {
   readonly uuid: string;
   readonly leaves: RowAfterRelease;
   readonly remembers: Memory;
-  /** The number of attempts to leave, if the run of this lease has not begun: its own attempt is taken back. */
+  /** Whether the run of this lease's tick has not begun: nobody is shown as having run it. */
+  readonly isUnbegun?: boolean | undefined;
+  /** With `untilSuccess`, the number of attempts to leave then: its own attempt is taken back. */
   readonly attempt?: number | undefined;
 }
 

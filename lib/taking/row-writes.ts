@@ -95,7 +95,7 @@ export interface Releasing {
   readonly until?: (() => number) | undefined;
   /** Default: free. */
   readonly leaves?: RowAfterRelease | undefined;
-  /** Whether the run of its tick has begun. If not, the release takes the number of that run back. */
+  /** Whether the run of its tick has begun. If not, the release takes back that it is shown as run, and the number of that run. */
   readonly hasBegun?: boolean | undefined;
   /** Whether its caller has had its answer: it is reported to nobody, and does not keep the process alive. */
   readonly isDetached?: boolean | undefined;
@@ -131,10 +131,11 @@ async function vacateRows(session: Session, lease: RowLease, releasing: Releasin
 async function sendReleases(session: Session, lease: RowLease, releasing: Releasing): Promise<Answer> {
   const { clock } = session;
   const { at, uuid, maybeUuid, remembers, attempt: ran } = lease;
-  const attempt = ran === undefined || releasing.hasBegun ? undefined : ran - 1;
+  const isUnbegun = lease.tick !== undefined && !releasing.hasBegun;
+  const attempt = isUnbegun && ran !== undefined ? ran - 1 : undefined;
   const leaves = unlikeNamed(lease, releasing.leaves ?? { kind: "free" });
   const { until = attemptEnd(session, lease), isDetached } = releasing;
-  const write: Vacate = { kind: "vacate", at, uuid, leaves, remembers, attempt };
+  const write: Vacate = { kind: "vacate", at, uuid, leaves, remembers, isUnbegun, attempt };
   const how = { ...AS_RELEASE, ...(isDetached && { sleep: sleepUnheeded(clock) }) };
   const halfAt = (clock.atMost() + until()) / 2;
   // Both are sent in time, however long the first one gets no answer.

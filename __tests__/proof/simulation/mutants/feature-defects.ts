@@ -202,9 +202,14 @@ export const FEATURE_DEFECTS: Defects = {
     takesOut: ["protocol#ticks: Answers are judged"],
     "queues/fits.ts": { "lease.row.attempt !== undefined": "false" },
   },
+  "a tick that was granted and has not begun is shown as run": {
+    takesOut: ["protocol#ticks: A lease given back"],
+    "protocol/rules.ts": { 'isUnbegun ? ["uuid", "wanted", "ran"] :': 'isUnbegun ? ["uuid", "wanted"] :' },
+    test: "behaviour/closing",
+  },
   "an attempt that has begun is set back": {
     takesOut: ["protocol#ticks: A lease given back"],
-    "taking/row-writes.ts": { "ran === undefined || releasing.hasBegun": "ran === undefined" },
+    "taking/row-writes.ts": { "lease.tick !== undefined && !releasing.hasBegun": "lease.tick !== undefined" },
   },
   "a run begins after the last one": {
     takesOut: ["protocol#ticks: Answers are judged"],
