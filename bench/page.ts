@@ -3,25 +3,27 @@ import { join } from "node:path";
 import { svg } from "./chart.js";
 import { CONTENDERS } from "./contenders/index.js";
 import { type Measured, ROOT, remember } from "./record.js";
+import { summary } from "./summary.js";
 import { markdown, tableRows } from "./table.js";
 import { WORKLOADS } from "./workloads/index.js";
 
 const FOLDER = join(ROOT, "docs", "design", "bench");
-const PAGE = join(ROOT, "docs", "guides", "performance.md");
 
-/** Writes what was measured into docs/guides/performance.md, between its markers, and draws the charts. */
+/** The first has the most; of the others, users read some tables. */
+const PAGES = ["design/bench.md", "guides/performance.md", "guides/costs.md"].map((page) => join(ROOT, "docs", page));
+
+/** Writes what was measured into the pages, between their markers, and draws the charts. */
 export function writePage(measured: readonly Measured[]): void {
   mkdirSync(FOLDER, { recursive: true });
   const all = remember(measured);
   for (const chart of all.flatMap(({ charts = [] }) => charts)) {
     writeFileSync(join(FOLDER, `${chart.file}.svg`), svg(chart));
   }
-  let page = readFileSync(PAGE, "utf8");
-  page = between(page, "table", mainTable(all));
+  write("table", mainTable(all));
+  write("summary", summary(all));
   for (const { workload, detail } of all) {
-    if (detail !== undefined) page = between(page, workload, markdown([detail.columns, ...detail.rows]));
+    if (detail !== undefined) write(workload, markdown([detail.columns, ...detail.rows]));
   }
-  writeFileSync(PAGE, page);
 }
 
 function mainTable(all: readonly Measured[]): string {
@@ -49,12 +51,12 @@ function origin(all: readonly Measured[]): string {
   return `Measured ${said.join("; ")}.`;
 }
 
-/** Replaces what stands between the markers of this name. */
-function between(page: string, name: string, content: string): string {
+/** Replaces what stands between the markers of this name, on the page that has them. */
+function write(name: string, content: string): void {
   const [start, end] = [`<!-- bench:${name} -->`, `<!-- /bench:${name} -->`];
-  const from = page.indexOf(start);
-  const to = page.indexOf(end);
-  if (from === -1 || to === -1)
-    throw new Error(`docs/guides/performance.md has no place for ${name}: ${start} … ${end}`);
-  return `${page.slice(0, from + start.length)}\n\n${content}\n\n${page.slice(to)}`;
+  const path = PAGES.find((page) => readFileSync(page, "utf8").includes(start));
+  if (path === undefined) throw new Error(`No page has a place for ${name}: ${start} … ${end}`);
+  const page = readFileSync(path, "utf8");
+  const from = page.indexOf(start) + start.length;
+  writeFileSync(path, `${page.slice(0, from)}\n\n${content}\n\n${page.slice(page.indexOf(end))}`);
 }

@@ -57,7 +57,7 @@ export function reportOf(origin: string, rows: ReadonlyMap<string, Row>): string
 
 ${toDo(blank, ofModel, rules.length)}
 
-These stand among the rules, and no edit of lib/ can take them out:
+These sentences stand beside them and are not counted, because no edit of lib/ can take them out:
 
 ${noRules()
   .map(({ rule, because }) => `- ${shown(rule)}: ${because}`)

@@ -17,7 +17,8 @@ export interface PageRule {
 const SECTIONS: Readonly<Record<string, (anchor: string) => boolean>> = {
   guarantees: (anchor) => ["one-holder", "networks-and-crashes", "clocks"].includes(anchor),
   protocol: (anchor) => !["the-protocol", "what-is-assumed"].includes(anchor),
-  "fair-queue": (anchor) => ["how-it-works", "what-order-means"].includes(anchor),
+  "fair-queue": (anchor) => anchor === "what-order-means",
+  queue: (anchor) => anchor === "how-it-works",
   "fencing-and-guards": (anchor) => anchor === "what-a-guard-asks",
   "leader-election": (anchor) => ["the-steps", "what-is-promised"].includes(anchor),
   locks: (anchor) => ["locks", "losing-a-lock"].includes(anchor),

@@ -273,19 +273,19 @@ export const PROMISE_DEFECTS: Defects = {
 
   // The queue: docs/guides/fair-queue.md.
   "a place is renewed as its lock is": {
-    takesOut: ["fair-queue#how-it-works: A place is a lease"],
+    takesOut: ["queue#how-it-works: A place is a lease"],
     "queues/place.ts": {
       "return { ...settings, renewEveryMs, autoRenew: true,": "return { ...settings,",
     },
     test: "behaviour/fair/places",
   },
   "a busy process gathers nobody": {
-    takesOut: ["fair-queue#how-it-works: While its own sections run"],
+    takesOut: ["queue#how-it-works: While its own sections run"],
     "queues/fair-queue.ts": { "GATHER_MS = 50": "GATHER_MS = 0" },
     test: "behaviour/fair/shared-places",
   },
   "tickets begin at 1": {
-    takesOut: ["fair-queue#how-it-works: Tickets come"],
+    takesOut: ["queue#how-it-works: Tickets come"],
     "queues/place.ts": { "seed: Math.ceil(boundsOf(clock).latest)": "seed: 0 * Math.ceil(boundsOf(clock).latest)" },
     test: "behaviour/fair/places",
   },
@@ -299,22 +299,22 @@ export const PROMISE_DEFECTS: Defects = {
 
   // The queue again: who may go by a look.
   "a place that was left while it looked admits the next caller": {
-    takesOut: ["fair-queue#how-it-works: The callers of one process"],
+    takesOut: ["queue#how-it-works: The callers of one process"],
     "queues/fair-queue.ts": { "if (line.places.first !== place) return undefined;": "" },
     test: "behaviour/fair/shared-places",
   },
   "a claim goes on for another caller on the old look": {
-    takesOut: ["fair-queue#how-it-works: The callers of one process"],
+    takesOut: ["queue#how-it-works: The callers of one process"],
     "taking/claim.ts": { "attempt === MOST_TRIES || wait.asker !== asker)": "attempt === MOST_TRIES)" },
     test: "behaviour/fair/shared-places",
   },
   "a caller joins for one that has gone": {
-    takesOut: ["fair-queue#how-it-works: The callers of one process"],
+    takesOut: ["queue#how-it-works: The callers of one process"],
     "queues/fair-queue.ts": { "hasJoined && wait.asker !== asker ? undefined : result": "result" },
     test: "behaviour/fair/shared-places",
   },
   "a place that a look for another caller has not reached is lost": {
-    takesOut: ["fair-queue#how-it-works: A process that loses"],
+    takesOut: ["queue#how-it-works: A process that loses"],
     "queues/fair-queue.ts": {
       "line.look(wait.ask, wait.asker.request.resource, {": "line.look(wait.ask, line.resource, {",
       "if (line.reaches(look, place)) place.lose();": "if (Boolean(1)) place.lose();",
@@ -322,7 +322,7 @@ export const PROMISE_DEFECTS: Defects = {
     test: "behaviour/semaphores/several-fair",
   },
   "a dead holder says how many permits there are": {
-    takesOut: ["fair-queue#how-it-works: A dead waiter"],
+    takesOut: ["queue#how-it-works: A dead waiter"],
     "queues/fair-queue.ts": { "&& !looksFree(session, { at: row, settings }, row)": "" },
     test: "behaviour/semaphores/several-fair",
   },

@@ -150,7 +150,7 @@ export const PROTOCOL_DEFECTS: Defects = {
   },
   "a waiter that was renewed in between is swept": {
     takesOut: [
-      "fair-queue#how-it-works: A dead waiter is skipped",
+      "queue#how-it-works: A dead waiter is skipped",
       "protocol#late-copies: takeover of an unchanged row",
     ],
     "protocol/rules.ts": {

@@ -1,20 +1,20 @@
 import type { Defects } from "./defect.js";
 
-/** Defects of the fair queue. What each breaks is a sentence of docs/guides/fair-queue.md. */
+/** Defects of the fair queue. What each breaks is a sentence of docs/design/queue.md. */
 export const QUEUE_DEFECTS: Defects = {
   "whoever is in front of the queue enters without the put": {
-    takesOut: ["fair-queue#how-it-works: Only the lock's own row"],
+    takesOut: ["queue#how-it-works: Only the lock's own row"],
     "taking/row-take.ts": {
       "send(signal: AbortSignal, inTime: () => boolean): Promise<WriteOutcome> {":
         'send(signal: AbortSignal, inTime: () => boolean): Promise<WriteOutcome> { const { at, settings } = this.#target; if (settings.fair && at.sort === "lock" && this.write) return Promise.resolve({ kind: "applied", replaced: undefined, drawn: undefined });',
     },
   },
   "dead waiters are never skipped": {
-    takesOut: ["fair-queue#how-it-works: A dead waiter"],
+    takesOut: ["queue#how-it-works: A dead waiter"],
     "queues/queue-view.ts": { "isDead(this.#session, place, page)": "false" },
   },
   "a waiter is judged by what is known when the reply comes": {
-    takesOut: ["trap 39", "fair-queue#how-it-works: A dead waiter"],
+    takesOut: ["trap 39", "queue#how-it-works: A dead waiter"],
     "taking/rows.ts": {
       "const known = knownNow(session, takeover); return { ...(await session.store.query(query, signal)), ...known };":
         "const sentAt = session.clock.atMost(); const page = await session.store.query(query, signal); return { ...page, ...knownNow(session, takeover), sentAt };",
@@ -22,7 +22,7 @@ export const QUEUE_DEFECTS: Defects = {
     test: "behaviour/fair/queue",
   },
   "a lost place is not noticed": {
-    takesOut: ["fair-queue#how-it-works: A process that loses a place"],
+    takesOut: ["queue#how-it-works: A process that loses a place"],
     "queues/place.ts": {
       "get lost(): LockLostError | undefined {": "get lost(): LockLostError | undefined { return undefined;",
     },
@@ -36,52 +36,52 @@ export const QUEUE_DEFECTS: Defects = {
     "queues/fair-queue.ts": { "LOOK_LASTS_MS = 3_000": "LOOK_LASTS_MS = 60_000" },
   },
   "a newcomer does not look at the queue": {
-    takesOut: ["fair-queue#how-it-works: Where no other host waits"],
+    takesOut: ["queue#how-it-works: Where no other host waits"],
     "queues/fair-queue.ts": { "if (admission.othersWait) {": "if (Boolean(0)) {" },
   },
   "a place that nobody shares is kept": {
-    takesOut: ["fair-queue#how-it-works: The callers of one process"],
+    takesOut: ["queue#how-it-works: The callers of one process"],
     "queues/own-places.ts": { "this.#standing[0].last < first": "false" },
   },
   "a place serves those who asked after its draw": {
-    takesOut: ["fair-queue#how-it-works: The callers of one process"],
+    takesOut: ["queue#how-it-works: The callers of one process"],
     "queues/fair-line.ts": { "upTo = own.last;": "upTo = asked;" },
   },
   "a place serves all who have asked by the time that its row is there": {
-    takesOut: ["fair-queue#how-it-works: The callers of one process"],
+    takesOut: ["queue#how-it-works: The callers of one process"],
     "queues/place.ts": {
       "new Place(session, result.granted, ticket, last)": "new Place(session, result.granted, ticket, sharing().last)",
     },
     test: "behaviour/fair/shared-places",
   },
   "the lease goes on to an own place behind another host's": {
-    takesOut: ["fair-queue#how-it-works: Where no other host waits", "fair-queue#what-order-means"],
+    takesOut: ["queue#how-it-works: Where no other host waits", "fair-queue#what-order-means"],
     "queues/fair-line.ts": { "return { upTo, othersWait: true };": "continue;" },
   },
   "a look serves those who ask while it is under way": {
-    takesOut: ["fair-queue#how-it-works: Where no other host waits"],
+    takesOut: ["queue#how-it-works: Where no other host waits"],
     "queues/fair-line.ts": { "isWhole ? asked : upTo": "isWhole ? this.lastNumber : upTo" },
     test: "behaviour/fair/shared-places",
   },
   "the lease goes on without a look": {
-    takesOut: ["fair-queue#how-it-works: Where no other host waits", "fair-queue#what-order-means"],
+    takesOut: ["queue#how-it-works: Where no other host waits", "fair-queue#what-order-means"],
     "queues/fair-queue.ts": { "await this.#lookAgain(line, own, until); return line.admitsFirst;": "return true;" },
     "queues/fair-line.ts": { "get admitsFirst(): boolean {": "get admitsFirst(): boolean { return true;" },
   },
   "the lease goes on after a look that may be stale": {
-    takesOut: ["fair-queue#how-it-works: Where no other host waits"],
+    takesOut: ["queue#how-it-works: Where no other host waits"],
     "queues/fair-queue.ts": {
       "look(ask, own.resource, { isConsistent: true }": "look(ask, own.resource, { isConsistent: false }",
     },
     test: "behaviour/fair/shared-places",
   },
   "a page of the queue counts as the whole of it": {
-    takesOut: ["fair-queue#how-it-works: Where no other host waits"],
+    takesOut: ["queue#how-it-works: Where no other host waits"],
     "queues/queue-view.ts": { "isWhole: false": "isWhole: true" },
     test: "behaviour/fair/shared-places",
   },
   "a claim relies on a place that is not there": {
-    takesOut: ["fair-queue#how-it-works: A process that loses a place"],
+    takesOut: ["queue#how-it-works: A process that loses a place"],
     "queues/fair-queue.ts": { "if (look.isConsistent && !look.places.some": "if (false && !look.places.some" },
     test: "behaviour/fair/queue",
   },
