@@ -35,7 +35,11 @@ let locks: LockTable;
 
 beforeAll(async () => {
   const only = ["bridge.ts", "old-lock.ts"];
-  programs = await pagePrograms({ pages: ["docs/guides/migration.md", "docs/guides/from-dynamodb-lock-clients.md"], only, given: { "main.ts": MAIN } });
+  programs = await pagePrograms({
+    pages: ["docs/guides/migration.md", "docs/guides/from-dynamodb-lock-clients.md"],
+    only,
+    given: { "main.ts": MAIN },
+  });
   locks = new LockTable({ tableName: programs.tableName, client });
   // createLockTableInDynamoDB, without a sort key
   const KeySchema = [{ AttributeName: "key", KeyType: "HASH" as const }];
