@@ -8,6 +8,8 @@ export interface Closing {
   readonly drainMs: number;
   /** No section is revoked before. */
   readonly drainEnds: number;
+  /** Settles with the close, if the sections that run await it before they end; undefined if they do not. */
+  readonly awaited: Promise<unknown> | undefined;
   /** Whether its machine stood still or its clock was set meanwhile: then its timers may rightly be late. */
   disturbed: boolean;
 }
@@ -18,8 +20,8 @@ const RATE = 1e-3;
 /** How late the timers of a process may ring, and how early. */
 const LAG_MS = 10;
 
-export function startClose(drainMs: number, now: number): Closing {
-  return { startedAt: now, drainMs, drainEnds: now + drainMs * (1 - RATE) - LAG_MS, disturbed: false };
+export function startClose(drainMs: number, now: number, awaited: Promise<unknown> | undefined): Closing {
+  return { startedAt: now, drainMs, drainEnds: now + drainMs * (1 - RATE) - LAG_MS, awaited, disturbed: false };
 }
 
 /** Checks what a close came to: its time, its outcome, and that every section which runs on has been told. */

@@ -33,6 +33,7 @@ export const FIGURES = [
   "elections over",
   "closes without a loss",
   "closes that revoked sections",
+  "sections that awaited a close of their own table",
 ] as const;
 
 export function figuresOf(coverage: Coverage): string {

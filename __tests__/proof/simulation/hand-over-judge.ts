@@ -43,6 +43,8 @@ export class HandOverJudge extends Watcher {
   readonly #places = new Map<string, { readonly name: string; readonly process: Process }>();
   /** Until when a process claims no lock that others wait for, while its own calls stay as they are. */
   readonly #standing = new Map<Process, Map<string, number>>();
+  /** Claims of which a copy has left: one that asked before a late release was answered goes on. */
+  readonly #claimed = new Set<string>();
   /** Reads that were sent between two sections. */
   readonly #looks = new WeakSet<Message>();
   /** Leases whose release is under way, by uuid. */
@@ -110,7 +112,8 @@ export class HandOverJudge extends Watcher {
     }
     if (write.kind !== "take") return undefined;
     const until = this.#standing.get(process)?.get(write.at.name) ?? 0;
-    const early = until - process.time.monotonic();
+    const early = this.#claimed.has(write.uuid) ? 0 : until - process.time.monotonic();
+    this.#claimed.add(write.uuid);
     // A try for a tick does not wait for its turn, as the tick comes but once, and begins one where others are let in.
     if (write.tick !== undefined) this.#turns.sees(process, write.at.name);
     else if (early > 0) return `${write.uuid} is claimed ${early} ms before others have had their turn`;

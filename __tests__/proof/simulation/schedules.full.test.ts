@@ -67,6 +67,7 @@ const EXPECTED = [
   "closes without a loss",
   "closes that revoked sections",
   "sections that outlived the close",
+  "sections that awaited a close of their own table",
   "releases given up",
   "stale reads",
   "turns in a queue",

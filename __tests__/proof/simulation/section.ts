@@ -43,6 +43,8 @@ export interface Stage extends Surroundings {
   readonly calm: () => boolean;
   /** Until when the sections of its process may run on, if its table was closed. */
   readonly drainEnds: () => number | undefined;
+  /** What its sections await before they end, if they wait for the close of their own table. */
+  readonly awaitsClose: () => Promise<unknown> | undefined;
 }
 
 /** A token, as a queue delivers it. */
@@ -134,6 +136,11 @@ export async function section(stage: Stage, step: Step, holding: Holding): Promi
     for (const share of [0.3, 0.6, 0.9]) process.after(step.holdMs * share, () => extend(stage, holding));
   if (step.guarded) for (const share of [0.5, 1]) process.after(step.holdMs * share, write);
   await ended(stage, step, lock.signal);
+  const closed = stage.awaitsClose();
+  if (closed !== undefined) {
+    coverage.count("sections that awaited a close of their own table");
+    await closed;
+  }
   judge.looksWhetherWanted(holding, step.kind === "set" ? HAND_OVER_OF_SETS_MS : holding.joinMs);
 }
 

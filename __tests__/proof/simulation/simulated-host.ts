@@ -197,6 +197,7 @@ export class SimulatedHost {
       holderOf: (asking) => holderOf(host, asking, optionsFor(asking)),
       lockAll: (names, how) => host.lockAll(names, options, how),
       drainEnds: () => life.closing?.drainEnds,
+      awaitsClose: () => life.closing?.awaited,
       releaseWithinMs,
       calm: () => scheduler.now >= calmAtMs + HUNG_MS,
       wants: (names) => {
@@ -264,12 +265,15 @@ export class SimulatedHost {
     this.#life = undefined;
   }
 
-  async #close({ drainMs, lingers, restarts }: CloseMishap): Promise<void> {
+  async #close({ atMs, drainMs, lingers, restarts }: CloseMishap): Promise<void> {
     const life = this.#life;
     if (life === undefined || life.closing !== undefined) return;
     const { scheduler, coverage, judge } = this.#world;
-    life.closing = startClose(drainMs, scheduler.now);
-    const { error: outcome } = await outcomeOf(life.host.close(drainMs));
+    const startedAt = scheduler.now;
+    const closed = outcomeOf(life.host.close(drainMs));
+    // In half of the schedules, by a number that decides nothing else, sections await the close of their own process.
+    life.closing = startClose(drainMs, startedAt, atMs % 2 === 1 ? closed : undefined);
+    const { error: outcome } = await closed;
     if (this.#life !== life) return;
     const sections = [...judge.holdings].filter(({ process }) => process === life.process);
     const releaseWithinMs = this.#plan.releaseWithinMs;
