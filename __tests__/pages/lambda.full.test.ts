@@ -18,6 +18,13 @@ export async function ship(order: string, signal?: AbortSignal): Promise<string>
 }
 `;
 
+const INVOICES = `
+export async function sendInvoices(signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  console.log("sends");
+}
+`;
+
 /**
  * What Lambda does: it loads the handler, calls it, and kills the process that takes longer than it may. The first invocation has all
  * the time that it needs to load the SDK and to connect.
@@ -34,7 +41,7 @@ async function invoke(order: string, timeoutMs: number): Promise<string> {
     process.exit(1);
   }, timeoutMs);
   try {
-    return JSON.stringify(await handler({ order }, context));
+    return JSON.stringify(await handler({ order, time: "2026-11-28T06:00:00Z" }, context));
   } catch (error) {
     return "fails: " + ((error as { code?: string }).code ?? (error as Error).message);
   } finally {
@@ -51,7 +58,7 @@ let programs: PagePrograms;
 let locks: LockTable;
 
 beforeAll(async () => {
-  const given = { "shipping.ts": SHIPPING, "runtime.ts": RUNTIME };
+  const given = { "shipping.ts": SHIPPING, "invoices.ts": INVOICES, "runtime.ts": RUNTIME };
   programs = await pagePrograms({ pages: ["docs/guides/lambda.md"], given });
   locks = new LockTable({ tableName: programs.tableName, client: testClient() });
 });
@@ -101,6 +108,10 @@ describe.each([
 test("trap 53: the handler ends work that would outlast the invocation, and releases the lock", async () => {
   expect(await invoke("handler.ts", "slow")).toBe("fails: 23"); // the code of a TimeoutError
   expect(await locks.mutex("order#slow").inspect()).toBeNull();
+});
+
+test("trap 53: an event of a schedule that comes twice is worked on once", async () => {
+  expect(await invoke("scheduled.ts", "none")).toBe('sends\n"not here: done"');
 });
 
 test("the SDK's version is where the page looks for it", async () => {
