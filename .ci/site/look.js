@@ -1,6 +1,7 @@
 /**
  * Opens every page of the built site in a headless Chromium, as wide as a desk and as narrow as a phone. It has its heading and
- * pictures, its letters can be read, it does not scroll sideways, its links lead somewhere, and the search finds it.
+ * pictures, its letters can be read, it does not scroll sideways, nor does code at a desk, its links lead somewhere, and the search
+ * finds it, also by the words that users ask with.
  */
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -15,6 +16,16 @@ const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/cs
 const QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"];
 const DESK = { width: 1_280, height: 800 };
 const PHONE = { width: 390, height: 844 };
+/** What users type, and the guide that answers: it is among the first three. */
+const ASKED = {
+  nightly: "cron",
+  "time zone": "cron",
+  EventBridge: "lambda",
+  jest: "testing",
+  sigterm: "shutdown",
+  fargate: "containers",
+  "redis-semaphore": "from-redis-semaphore",
+};
 /** Letters of a diagram that are smaller cannot be read, in CSS pixels. */
 const LEAST_LETTERS = 12;
 
@@ -102,10 +113,18 @@ async function readable(path) {
     return {
       page: isWide(document.documentElement),
       tables: [...document.querySelectorAll(".VPContent table")].filter(isWide).length,
+      code: [...document.querySelectorAll(".VPContent pre")]
+        .filter(isWide)
+        .map(({ textContent }) => textContent.trim()),
       small: small.map(({ textContent }) => textContent),
     };
   }, LEAST_LETTERS);
   if (wrong.page) faults.push(`${path} scrolls sideways at ${width} px`);
+  // On a phone code scrolls.
+  if (width >= DESK.width) {
+    for (const text of wrong.code)
+      faults.push(`${path} has code that scrolls sideways at ${width} px: ${text.slice(0, 60)}`);
+  }
   // At a desk a table of many columns may.
   if (wrong.tables > 0 && width < 640)
     faults.push(`${path} has ${wrong.tables} tables that scroll sideways at ${width} px`);
@@ -148,6 +167,19 @@ async function finds() {
       faults.push(`a search for "${titleOf(path)}" has ${(await hits())[0]} first, and not ${expected}`);
     });
     for (const hit of await hits()) if (hidden.has(hit)) faults.push(`a search for "${titleOf(path)}" finds ${hit}`);
+  }
+  for (const [word, guide] of Object.entries(ASKED)) {
+    await input.fill(word);
+    const wanted = addressOf(`docs/guides/${guide}.md`);
+    const isThere = (path) =>
+      [...document.querySelectorAll(".VPLocalSearchBox .result")]
+        .slice(0, 3)
+        .some(({ href }) => new URL(href).pathname === path);
+    await page.waitForFunction(isThere, wanted, { timeout: 5_000 }).catch(async () => {
+      faults.push(
+        `a search for "${word}" has not ${wanted} among its first, but ${(await hits()).slice(0, 3).join(", ")}`,
+      );
+    });
   }
   for (const word of ["simulation", "forceUnlock"]) {
     await input.fill(word);
