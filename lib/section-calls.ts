@@ -14,7 +14,7 @@ import { retraced } from "./retraced.js";
 import { SHOWN, shownAs } from "./shown.js";
 import { Call } from "./taking/call.js";
 import type { Refusal } from "./taking/claim.js";
-import type { Once } from "./taking/known-time.js";
+import { type Once, periods, ticksOf } from "./taking/known-time.js";
 import { askFor } from "./taking/wait.js";
 
 /** In what the calls differ from kind to kind: how their options are checked, and what they say of the lock. */
@@ -141,13 +141,22 @@ type TryAnswer =
   | { readonly kind: "granted"; readonly lock: HeldLock }
   | { readonly kind: Refusal; readonly call: Call<TryAnswer> };
 
-function tickOf({ once, everyMs, untilSuccess }: TryRunOptions): Once | undefined {
+/** How early a timer may fire, by default: more than timers and clocks that are synchronised are off. */
+const EARLY_MS = 5_000;
+
+function tickOf({ once, everyMs, earlyMs, untilSuccess }: TryRunOptions): Once | undefined {
   const limited = typeof untilSuccess === "object" ? untilSuccess.maxAttempts : undefined;
   const maxAttempts = untilSuccess === true ? Number.POSITIVE_INFINITY : limited;
-  const inVain = { doubtfulTicks: new Map(), refused: new Set<string>() };
-  if (everyMs !== undefined) return { kind: "period", everyMs, maxAttempts, inVain };
+  const common = { maxAttempts, inVain: { doubtfulTicks: new Map(), refused: new Set<string>() } };
+  if (everyMs !== undefined) {
+    const early = earlyMs ?? Math.min(EARLY_MS, Math.floor(everyMs / 10));
+    return { kind: "named", tickAt: periods(everyMs), earlyMs: early, ...common };
+  }
+  if (typeof once === "function") {
+    return { kind: "named", tickAt: ticksOf(once), earlyMs: earlyMs ?? EARLY_MS, ...common };
+  }
   // Adding 0 turns -0 into 0: a row cannot store -0.
-  return once === undefined ? undefined : { kind: "tick", tick: Number(once) + 0, maxAttempts, inVain };
+  return once === undefined ? undefined : { kind: "tick", tick: Number(once) + 0, ...common };
 }
 
 /** Types a lock as its kind declares it. */

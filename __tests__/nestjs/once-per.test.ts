@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { Injectable } from "@nestjs/common";
 import type { Lock } from "../../lib/index.js";
-import { HeldLock, Locked, OncePer, type OncePerOptions } from "../../lib/nestjs/index.js";
+import { HeldLock, Locked, Once, OncePer, type OncePerOptions } from "../../lib/nestjs/index.js";
 import { TestTable, type TestTableOptions } from "../../lib/testing/index.js";
 import { startApplication } from "./application.js";
 
@@ -68,6 +68,32 @@ describe("a method with @OncePer()", () => {
     await service.both();
     await service.both();
     expect(runs).toEqual(["under both"]);
+  });
+});
+
+@Injectable()
+class Nightly {
+  @Once((now) => now.setUTCHours(0, 0, 0, 0), { name: "nightly", earlyMs: 1_000 })
+  async run(from: string, @HeldLock() lock?: Lock): Promise<void> {
+    runs.push(`${from}: ${new Date(lock?.tick ?? 0).toISOString()}`);
+  }
+}
+
+describe("a method with @Once()", () => {
+  test("runs once for each tick that the function names of the table's time, on one of two applications", async () => {
+    const table = new TestTable({ ...AT, startAt: new Date("2026-11-02T23:59:58Z") });
+    const [a, b] = await Promise.all([0, 1].map((_) => startApplication(table.host(), { providers: [Nightly] })));
+    runs.length = 0;
+    await a?.get(Nightly).run("a");
+    await b?.get(Nightly).run("b");
+    await table.clock.advance(2_000);
+    await b?.get(Nightly).run("b");
+    await a?.get(Nightly).run("a");
+    expect(runs).toEqual(["a: 2026-11-02T00:00:00.000Z", "b: 2026-11-03T00:00:00.000Z"]);
+  });
+
+  test("needs a function", () => {
+    expect(() => Once(new Date() as never, { name: "nightly" })).toThrow(/once: must be a function/);
   });
 });
 

@@ -15,6 +15,7 @@ const PRINTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   "README.md": [/^invoice [12]$/, "built here", "a has the lock; b gets null\nb has the lock"], // and one that needs a mutex: see below
   "AGENTS.md": ["charged ann"],
   "docs/guides/cron.md": [
+    /^the report of \d{4}-\d\d-\d\dT(00|23):30:00.000Z\ndone$/,
     /^the report for \d{4}-\d\d-\d\dT\d\d:00:00.000Z$/,
     "imported 41\nimported 42\n42: done, the last was 42\n40: done, the last was 42",
     "attempt 1 has failed\nattempt 2 works\ndone",

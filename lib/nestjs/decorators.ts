@@ -104,12 +104,35 @@ export function TryLocked<Args extends unknown[]>(
  * const decorator = OncePer(3_600_000, { name: "send-invoices", untilSuccess: { maxAttempts: 3 } });
  */
 export function OncePer(everyMs: number, options: OncePerOptions): AsyncMethodDecorator<void> {
-  const { table, name, data, holdAtLeastMs, untilSuccess, ...mutex } = oncePerOptions(options);
   if (everyMs === undefined) throw new LockConfigError("everyMs", everyMs, "must be the length of a period, in ms");
-  const tick = tryRunOptions({ everyMs, data, holdAtLeastMs, untilSuccess });
+  return ticking("OncePer", { everyMs }, options);
+}
+
+/**
+ * Runs a method at most once for each tick that a function names on the table's clock, whichever hosts call it and however often: for a
+ * job by a calendar, such as a nightly one in a time zone. It is `mutex.tryRun()` with a function as `once`, and otherwise as {@link OncePer}.
+ *
+ * @param once is called with a moment of the table's clock, and returns the last tick that has begun by then.
+ * @param options as for {@link OncePer}.
+ * @throws as {@link OncePer} does.
+ *
+ * @example
+ * // import { Once } from "dynamutex/nestjs";
+ * // In a provider: @Cron("30 0 * * *", { timeZone: "Europe/London" }) @Once((now) => midnightBefore(now), { name: "nightly" }) async run() {}
+ * const decorator = Once((now: Date) => new Date(now).setUTCHours(0, 0, 0, 0), { name: "nightly" });
+ */
+export function Once(once: (now: Date) => Date | number, options: OncePerOptions): AsyncMethodDecorator<void> {
+  if (typeof once !== "function")
+    throw new LockConfigError("once", once, "must be a function that names the tick of a moment");
+  return ticking("Once", { once }, options);
+}
+
+function ticking(what: string, which: TryRunOptions, options: OncePerOptions): AsyncMethodDecorator<void> {
+  const { table, name, data, holdAtLeastMs, untilSuccess, earlyMs, ...mutex } = oncePerOptions(options);
+  const tick = tryRunOptions({ ...which, data, holdAtLeastMs, untilSuccess, earlyMs });
   const settings = settingsOf(mutex);
   const nameOf = typeof name === "function" ? (name as (instance: object) => string) : () => name;
-  return wrapped("OncePer", table, async (call) => await tryIt(call, nameOf(call.instance), settings, tick));
+  return wrapped(what, table, async (call) => await tryIt(call, nameOf(call.instance), settings, tick));
 }
 
 /** Runs a method if it gets its lock. An application that shuts down leaves that to other hosts. */

@@ -5,7 +5,7 @@
  * @packageDocumentation
  */
 
-export { type AsyncMethodDecorator, Locked, OncePer, TryLocked } from "./decorators.js";
+export { type AsyncMethodDecorator, Locked, Once, OncePer, TryLocked } from "./decorators.js";
 export { HeldLock } from "./held-lock.js";
 export {
   LockModule,

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import type { LockOptions, MutexOptions, TryOptions, TryRunOptions } from "../index.js";
-import { lockShape, untilSuccess } from "../options/calls.js";
+import { earlyMs, lockShape, untilSuccess } from "../options/calls.js";
 import { flag, isOfNoValue, OF_NO_VALUE, optionsCheck, text } from "../options/check.js";
 import { mutexShape } from "../options/mutex.js";
 import type { OptionsCheck } from "../options/options-check.js";
@@ -17,7 +17,7 @@ export interface TryLockedOptions extends TryOptions, Omit<MutexOptions, "waitMs
   readonly table?: string | undefined;
 }
 
-/** Options of `@OncePer()`: those of a mutex and of its `tryRun()`. */
+/** Options of `@OncePer()` and `@Once()`: those of a mutex and of its `tryRun()`. */
 export interface OncePerOptions extends Omit<TryRunOptions, "once" | "everyMs">, Omit<MutexOptions, "waitMs"> {
   /**
    * The name of the mutex, which is that of the job: all that has one name shares its ticks. A function makes it of the instance, for
@@ -61,7 +61,7 @@ export const tryLockedOptions: OptionsCheck<TryLockedOptions> = optionsCheck(
   { waitMs: "is an option of @Locked(): @TryLocked() does not wait" },
 );
 
-export const oncePerOptions: OptionsCheck<OncePerOptions> = optionsCheck(["@OncePer()"], () => {
+export const oncePerOptions: OptionsCheck<OncePerOptions> = optionsCheck(["@OncePer()", "@Once()"], () => {
   const { waitMs: _, ...both } = shapes().both;
-  return { ...both, name: nameOfJob(), untilSuccess: untilSuccess() };
+  return { ...both, name: nameOfJob(), untilSuccess: untilSuccess(), earlyMs: earlyMs() };
 });

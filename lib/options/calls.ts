@@ -44,14 +44,24 @@ export interface TryLockOptions extends TryOptions {
   /**
    * A tick: a date, or a whole number in a unit of your choice. The lock is granted at most once for each tick, and
    * never for a tick that is not later than the last one granted. If the holder dies, its tick is not granted again.
+   *
+   * A function names the tick on the table's clock: it is called with a moment of that, and returns the last tick that has begun
+   * by then, such as the previous fire of a cron expression. It has to be pure and quick, and is called some twenty times near a
+   * tick. What it throws, what is no time, and a tick later than the time that it was given reject the call with a `LockConfigError`.
    */
-  readonly once?: Date | number | undefined;
+  readonly once?: Date | number | ((now: Date) => Date | number) | undefined;
   /**
    * A tick by the table's clock: at most one run in each period of this many ms, counted from 1970-01-01T00:00Z. At
    * least 1 000. Near a period boundary the call waits until the next period has certainly begun: about a second in a process
    * that has just started, about a round trip later on.
    */
   readonly everyMs?: number | undefined;
+  /**
+   * With `everyMs`, or a function as `once`: how early a schedule may fire, in ms. A call that comes so much before a tick waits for
+   * that tick, rather than being told `done` of the one before. Default 5 000, and at most a tenth of `everyMs`. From 0 to 60 000. Ticks
+   * of a function have to be further apart than this and the clock's uncertainty, about a second: otherwise give less.
+   */
+  readonly earlyMs?: number | undefined;
 }
 
 /** Options of one `tryRun()` of a mutex. */
@@ -193,15 +203,19 @@ const NO_PERMITS = { permits: "is an option of a semaphore: any other lock is he
 
 export const lockOptions: OptionsCheck<LockOptions> = optionsCheck(["lock()", "run()"], lockShape, NO_PERMITS);
 
+/** @internal */
+export const earlyMs = (): z.ZodMiniType<number | undefined> => z.optional(duration(0, 60_000, "a minute"));
+
 const ticksShape = () => ({
   ...heldShape(),
   once: z.optional(
-    z.custom<Date | number>(
-      (value) => Number.isSafeInteger(value instanceof Date ? value.getTime() : value),
-      "must be a valid Date or a whole number up to 2^53 - 1 either way",
+    z.custom<Date | number | ((now: Date) => Date | number)>(
+      (value) => typeof value === "function" || Number.isSafeInteger(value instanceof Date ? value.getTime() : value),
+      "must be a valid Date, a whole number up to 2^53 - 1 either way, or a function that makes one of the table's time",
     ),
   ),
   everyMs: z.optional(duration(1_000, Number.MAX_SAFE_INTEGER, "which is 2^53 - 1").check(notInSeconds())),
+  earlyMs: earlyMs(),
 });
 
 const checkTryLock: OptionsCheck<TryLockOptions> = optionsCheck(["tryLock()"], ticksShape, {
@@ -236,16 +250,26 @@ export const tryLockOptions: OptionsCheck<TryLockOptions> = (options) => oneTick
 export const tryRunOptions: OptionsCheck<TryRunOptions> = (options) => oneTick(checkTryRun(options));
 
 function oneTick<Options extends TryRunOptions>(options: Options): Options {
-  const { once, everyMs, untilSuccess } = options;
+  const { once, everyMs, earlyMs, untilSuccess } = options;
   if (untilSuccess && once === undefined && everyMs === undefined) {
     throw new LockConfigError("untilSuccess", untilSuccess, "needs a tick: give `once` or `everyMs` as well");
+  }
+  if (earlyMs !== undefined && everyMs === undefined && typeof once !== "function") {
+    throw new LockConfigError(
+      "earlyMs",
+      earlyMs,
+      "needs a tick by the table's clock: give `everyMs`, or a function as `once`",
+    );
+  }
+  if (earlyMs !== undefined && everyMs !== undefined && 2 * earlyMs > everyMs) {
+    throw new LockConfigError("earlyMs", earlyMs, `must be at most ${everyMs / 2}, half of everyMs`);
   }
   if (once === undefined || everyMs === undefined) return options;
   throw new LockConfigError("everyMs", everyMs, "must not be given together with `once`: one tick, or the other");
 }
 
 const NO_TICKS = "is an option of a mutex: ticks are granted one at a time";
-const NO_TICK = { once: NO_TICKS, everyMs: NO_TICKS, untilSuccess: NO_TICKS };
+const NO_TICK = { once: NO_TICKS, everyMs: NO_TICKS, earlyMs: NO_TICKS, untilSuccess: NO_TICKS };
 
 /** Of a shared mutex. */
 export const tryOptions: OptionsCheck<TryOptions> = optionsCheck(["tryLock()", "tryRun()"], heldShape, {

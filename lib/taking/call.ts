@@ -82,7 +82,7 @@ export class Call<Answer> {
   readonly #session: Session;
   /** The asynchronous context of the caller: timers and other callers act for the call, and run in their own. */
   readonly #context = new AsyncResource("DynamutexCall");
-  readonly #startedAt: number;
+  #startedAt: number;
   readonly #startedAtLeast: number;
   /** How many answers the table had given when this call began. */
   readonly #answersBefore: number;
@@ -131,6 +131,11 @@ export class Call<Answer> {
     if (!this.isPatient) return this.#startedAt + FIRST_ANSWER_MS;
     if (scheduler.answers > this.#answersBefore) return Number.POSITIVE_INFINITY;
     return Math.max(this.#startedAt, scheduler.silentSince) + FIRST_ANSWER_MS;
+  }
+
+  /** Its requests leave this much later: their bounds count from then. */
+  postpone(ms: number): void {
+    this.#startedAt += ms;
   }
 
   /** From when on, on `atMost`, no attempt that has failed is repeated for it. */

@@ -1,4 +1,4 @@
-import { LockStoreError } from "../errors.js";
+import { LockConfigError, LockStoreError } from "../errors.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import { answeredWithin } from "../session/overdue.js";
@@ -7,16 +7,22 @@ import type { Session } from "../session/session.js";
 import { type Bounds, boundsOf, isTimeKnown } from "../time/clock.js";
 import type { Wait } from "./wait.js";
 
-/** At most one acquisition for one tick, ever: a tick that the caller names, or the current period on the table's clock. */
-export type Once = (
-  | { readonly kind: "tick"; readonly tick: number }
-  | { readonly kind: "period"; readonly everyMs: number }
-) & {
+/** At most one acquisition for one tick, ever: a tick that the caller has named, or the one that a function names on the table's clock. */
+export type Once = ({ readonly kind: "tick"; readonly tick: number } | NamedByTime) & {
   /** With `untilSuccess`: the tick is due until a run of it succeeds, or this many have begun. Undefined: it is granted once. */
   readonly maxAttempts?: number | undefined;
   /** The claims of this call that may have used a tick up, although nothing has run for it. */
   readonly inVain: ClaimsInVain;
 };
+
+/** A tick named by a function of the time. */
+export interface NamedByTime {
+  readonly kind: "named";
+  /** The tick of a moment, in epoch ms. @throws {@link LockConfigError} */
+  readonly tickAt: (ms: number) => number;
+  /** A call that comes up to this much before a tick begins is one for that tick. */
+  readonly earlyMs: number;
+}
 
 export interface ClaimsInVain {
   /** The ticks of claims without an answer, and why each claim failed. */
@@ -25,7 +31,7 @@ export interface ClaimsInVain {
   readonly refused: Set<string | undefined>;
 }
 
-/** The longest that a call waits until the clock can tell which period it is. The library's own clocks need less. */
+/** The longest that a call waits, beyond `earlyMs`, until the clock can tell which tick it is. The library's own clocks need less. */
 const MOST_DOUBT_MS = 5_000;
 
 /** How many reads of its own a call sends to learn the time. */
@@ -94,30 +100,77 @@ function share(session: Session, answer: Promise<Row | undefined>): Promise<Row 
 }
 
 /**
- * The tick to ask for now.
+ * The tick to ask for now: that of `earliest`, so one that has begun, whatever the true time is.
  *
- * A period is named by its beginning, in epoch ms on the table's clock, so that the same lock may get another `everyMs` one
- * day. The call asks for the period of `earliest`: one that has begun, whatever the true time is. Near a period boundary, with
- * `earliest` before it and `latest` after it, the current period is unknown. A claim for the earlier period could answer `done`
- * and leave the later one without a run, or run the earlier one beside another host's run of the later one. So the call waits
- * until the later period has certainly begun, which takes no longer than the bounds are wide.
+ * Near the beginning of a tick, `earliest` and `latest` name two. A claim for the earlier one could answer `done` and leave the later
+ * one without a run, or run the earlier one beside another host's run of the later one. A caller whose timer fired early means the
+ * later one as well: if all hosts are early and are told `done`, nobody runs it. So the call asks for the tick of `latest` and
+ * `earlyMs`, and waits until that has certainly begun.
  */
 export async function tickNow(session: Session, at: Address, once: Once, wait: Wait): Promise<number> {
   if (once.kind === "tick") return once.tick;
   const { clock } = session;
-  for (;;) {
+  for (let leftMs = once.earlyMs + MOST_DOUBT_MS; ; ) {
     await learnTime(session, at, wait);
-    const { earliest, latest }: Bounds = boundsOf(clock);
-    const begins = Math.floor(earliest / once.everyMs) * once.everyMs;
-    const doubt = begins + once.everyMs - earliest;
-    // Bounds that are wider than the period can never tell.
-    const tells = latest < begins + once.everyMs || latest - earliest >= once.everyMs;
-    if (tells || doubt > MOST_DOUBT_MS) return begins;
-    const leftMs = wait.until() - clock.atMost();
-    if (leftMs <= 0) throw new LockStoreError(inDoubt(at, once.everyMs), { transient: true });
-    await clock.sleep(Math.min(Math.ceil(doubt), leftMs), wait.endSignal);
+    const bounds = boundsOf(clock);
+    const doubtMs = doubtOf(once, bounds);
+    if (doubtMs === 0 || doubtMs > leftMs) return once.tickAt(Math.floor(bounds.earliest));
+    leftMs -= doubtMs;
+    wait.call.postpone(doubtMs);
+    await clock.sleep(doubtMs, wait.endSignal);
   }
 }
 
-const inDoubt = ({ name }: Address, everyMs: number): string =>
-  `Lock ${JSON.stringify(name)}: the table's answers were too slow to tell which period of ${everyMs} ms it is; try again`;
+/** In how many ms the tick that may have begun, or is about to, has certainly begun; 0 if that is the present one. */
+function doubtOf({ tickAt, earlyMs }: NamedByTime, { earliest, latest }: Bounds): number {
+  const from = Math.floor(earliest);
+  const spanMs = Math.ceil(latest) + earlyMs - from;
+  const [tick, later] = [tickAt(from), tickAt(from + spanMs)];
+  if (tick === later) return 0;
+  if (tick > later) {
+    const remedy =
+      "must not go back as time advances: use a time that is the same everywhere, rather than one of a time zone";
+    throw new LockConfigError("once", later, remedy, { cause: later });
+  }
+  // Nothing but the order of ticks is known of the function, so the beginning is found by halving.
+  let [before, since] = [0, spanMs];
+  while (since - before > 1) {
+    const middle = Math.floor((before + since) / 2);
+    if (tickAt(from + middle) < later) before = middle;
+    else since = middle;
+  }
+  // If the next one is as near then, the bounds are wider than the ticks, and can never tell.
+  return tickAt(from + since + spanMs) === later ? since : 0;
+}
+
+/** The ticks of periods, each named by its beginning: so the same lock may get another `everyMs` one day. */
+export const periods = (everyMs: number): NamedByTime["tickAt"] => {
+  return (ms) => Math.floor(ms / everyMs) * everyMs;
+};
+
+/** The ticks that a caller's function names, checked. */
+export function ticksOf(once: (now: Date) => Date | number): NamedByTime["tickAt"] {
+  return (ms) => {
+    let named: unknown;
+    const of = new Date(ms).toISOString();
+    try {
+      named = once(new Date(ms));
+    } catch (cause) {
+      const remedy = `must name the tick of ${of}, and has thrown ${String(cause)}`;
+      throw new LockConfigError("once", once, remedy, { cause });
+    }
+    // Asynchronous code is no name of a tick, and what it may reject with is said by the error below.
+    if (named instanceof Promise) named.catch(() => undefined);
+    // Adding 0 turns -0 into 0: a row cannot store -0.
+    const tick = Number(named instanceof Date ? named.getTime() : named) + 0;
+    if (!Number.isSafeInteger(tick) || !(named instanceof Date || typeof named === "number")) {
+      const remedy = `must return a valid Date, or a whole number up to 2^53 - 1 either way, and does not for ${of}`;
+      throw new LockConfigError("once", named, remedy, { cause: named });
+    }
+    if (tick > ms) {
+      const remedy = `must name a tick that has begun at the time that it is given, ${of}: the previous fire of a schedule, and not the next`;
+      throw new LockConfigError("once", named, remedy, { cause: named });
+    }
+    return tick;
+  };
+}

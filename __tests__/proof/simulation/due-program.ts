@@ -1,5 +1,6 @@
 import { LockLostError, LockStoreError } from "../../../lib/errors.js";
 import { type Holding, Violation } from "./invariants.js";
+import { periodOf } from "./program.js";
 import type { Due, Step } from "./schedule.js";
 import { afterWork, checkFailure, checkRelease, endsInTime, hold, outcomeOf, type Stage, section } from "./section.js";
 
@@ -58,7 +59,7 @@ async function ask(stage: Stage, step: Step, { maxAttempts, nextAfterMs }: Due, 
     throw failure;
   };
   const untilSuccess = maxAttempts === Number.POSITIVE_INFINITY ? true : { maxAttempts };
-  const which = step.kind === "every" ? { everyMs: step.tick * 1_000 } : { once: tick };
+  const which = step.kind === "every" ? periodOf(step.tick) : { once: tick };
   const options = { ...which, untilSuccess, holdAtLeastMs: step.holdAtLeastMs } as const;
   const trying = judge.freeRows.begins(stage.process, asking.key);
   const { value: turn, error } = await outcomeOf(stage.lockable(asking).tryRun?.(fn, options));

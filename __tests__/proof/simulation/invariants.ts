@@ -33,6 +33,7 @@ export type Invariant =
   | "a forged token lets nobody in"
   | "tokens grow from lock to lock"
   | "a tick runs once"
+  | "a tick has begun when it runs"
   | "a tick runs until it succeeds"
   | "a hold lasts"
   | "a guard commits for its holder alone"
@@ -222,9 +223,14 @@ export class Judge extends Watcher {
   /** Those whose row a late copy made or brought back. */
   readonly revived = new Set<string>();
 
-  /** @param behindMs by how much a server's clock is behind. */
-  constructor(scene: Scene, { permits, behindMs }: { readonly permits: number; readonly behindMs: number }) {
+  /** By how much a server's clock is ahead. */
+  readonly #aheadMs: number;
+
+  /** @param aheadMs by how much a server's clock is ahead; less than 0 if it is behind. */
+  constructor(scene: Scene, { permits, aheadMs }: { readonly permits: number; readonly aheadMs: number }) {
     super(scene);
+    this.#aheadMs = Math.max(0, aheadMs);
+    const behindMs = Math.max(0, -aheadMs);
     this.#permits = permits;
     this.#wanted = new WantedJudge(scene, behindMs, this.companions);
     this.#queues = {
@@ -376,6 +382,9 @@ export class Judge extends Watcher {
 
   #ticked({ asking: { name }, lock: { tick, attempt } }: Holding): void {
     if (tick === undefined) return;
+    // What is counted from 1 is a number of the program's own. The other ticks are times on the table's clock.
+    if (tick > this.tableTime + this.#aheadMs)
+      throw new Violation("a tick has begun when it runs", `${tick} of ${name} runs ${tick - this.tableTime} ms early`);
     check("a tick runs once", this.ticks.granted({ name, tick }, attempt !== undefined));
     this.count(attempt === undefined ? "ticks" : "ticks until success");
   }

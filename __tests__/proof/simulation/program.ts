@@ -208,8 +208,15 @@ async function force({ judge, coverage, isAlive, holderOf, epoch, now }: Stage, 
     coverage.count(`locks taken away by force${isFar ? " at once" : ""}`);
 }
 
+/** The tick of a period of so many seconds, by either way to name it. Hosts that name it by a function may be early by a second. */
+export function periodOf(seconds: number): Pick<TryLockOptions, "everyMs" | "once" | "earlyMs"> {
+  const everyMs = seconds * 1_000;
+  if (seconds % 2 === 1) return { everyMs };
+  return { once: (now) => Math.floor(now.getTime() / everyMs) * everyMs, earlyMs: everyMs / 4 };
+}
+
 function tryOptions({ kind, tick, holdAtLeastMs }: Step): TryLockOptions {
   if (kind === "once") return { holdAtLeastMs, once: tick };
-  if (kind === "every") return { holdAtLeastMs, everyMs: tick * 1_000 };
+  if (kind === "every") return { holdAtLeastMs, ...periodOf(tick) };
   return { holdAtLeastMs };
 }

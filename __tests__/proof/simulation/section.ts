@@ -301,6 +301,9 @@ const ATTEMPT_MS = 3_000;
 /** The longest pause of a call that asks again although nothing has failed. */
 const PAUSE_MS = 1_500;
 
+/** The longest that a try waits until its tick has begun: `earlyMs`, and 5 s for the clock. */
+const TICK_WAITED_MS = 6_000;
+
 /** The requests of one try, and what they may take in all: a look of several pages, a ticket, a place, a look, a claim, a renewal. */
 const TRY_MS = 10 * ATTEMPT_MS;
 
@@ -313,7 +316,7 @@ const TRY_MS = 10 * ATTEMPT_MS;
 export function endsInTime(stage: Stage, { kind }: Step, waitMs?: number, signal?: AbortSignal): () => void {
   const ends =
     waitMs === undefined
-      ? [within(stage, TRIED_FOR_MS, `${kind} that does not wait`)]
+      ? [within(stage, TRIED_FOR_MS + (kind === "every" ? TICK_WAITED_MS : 0), `${kind} that does not wait`)]
       : [
           within(stage, waitMs, `${kind} that waits for ${waitMs} ms`, 2 * ATTEMPT_MS + PAUSE_MS),
           within(stage, waitMs + TRY_MS, `${kind} that waits for ${waitMs} ms`),

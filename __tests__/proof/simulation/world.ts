@@ -130,8 +130,8 @@ class World {
     );
     this.#longestTtlMs = Math.max(...schedule.hosts.map(({ ttlMs }) => ttlMs), ...holds);
     const scene = { scheduler: this.scheduler, table: this.#table, coverage: this.coverage, epoch: EPOCH };
-    const behindMs = Math.max(0, -(schedule.network.wrongDates?.aheadMs ?? 0));
-    this.#judge = new Judge(scene, { permits: schedule.permits, behindMs });
+    const aheadMs = schedule.network.wrongDates?.aheadMs ?? 0;
+    this.#judge = new Judge(scene, { permits: schedule.permits, aheadMs });
     this.#network = new Network(scene, schedule, {
       sent: (sender, message) => this.#judge.sent(sender, message),
       arrived: (arrival) => this.#arrived(arrival),

@@ -177,6 +177,34 @@ export const FEATURE_DEFECTS: Defects = {
     "election.ts": { "campaign(led, ends)": "campaign(led, new AbortController().signal)" },
   },
 
+  // Ticks by a function of the table's time: docs/design/protocol.md.
+  "a tick is asked for before it has certainly begun": {
+    takesOut: ["protocol#ticks: A tick by the table's clock"],
+    "taking/known-time.ts": {
+      "return once.tickAt(Math.floor(bounds.earliest))": "return once.tickAt(Math.ceil(bounds.latest) + once.earlyMs)",
+    },
+  },
+  "a host that fires early is told done of the tick before": {
+    takesOut: ["protocol#ticks: A tick by the table's clock"],
+    "taking/known-time.ts": { "Math.ceil(latest) + earlyMs - from": "Math.ceil(latest) - from" },
+    test: "behaviour/cron/named-ticks",
+  },
+  "the next fire of a schedule is taken for a tick": {
+    takesOut: ["protocol#ticks: A function is checked"],
+    "taking/known-time.ts": { "if (tick > ms) {": "if (tick > ms && ms === 0) {" },
+    test: "behaviour/cron/named-ticks",
+  },
+  "a function whose ticks go back is believed": {
+    takesOut: ["protocol#ticks: A function is checked"],
+    "taking/known-time.ts": { "if (tick > later) {": "if (tick > later && tick === 0) {" },
+    test: "behaviour/cron/named-ticks",
+  },
+  "a call waits for ever where ticks are nearer than the clock can tell": {
+    takesOut: ["protocol#ticks: Bounds that are wider"],
+    "taking/known-time.ts": { "return tickAt(from + since + spanMs) === later ? since : 0;": "return since;" },
+    test: "behaviour/cron/named-ticks",
+  },
+
   // Ticks that are run until they succeed: docs/design/protocol.md.
   "the attempt that was seen is not compared": {
     takesOut: ["protocol#ticks: The first form"],

@@ -149,10 +149,7 @@ export const PROTOCOL_DEFECTS: Defects = {
     },
   },
   "a waiter that was renewed in between is swept": {
-    takesOut: [
-      "queue#how-it-works: A dead waiter is skipped",
-      "protocol#late-copies: takeover of an unchanged row",
-    ],
+    takesOut: ["queue#how-it-works: A dead waiter is skipped", "protocol#late-copies: takeover of an unchanged row"],
     "protocol/rules.ts": {
       'equal("expires", { value: "seenExpires" })': "all()",
       "IS_SEEN_LEASE, REMEMBERS_NOTHING": 'equal("uuid", { value: "seenUuid" }), REMEMBERS_NOTHING',
