@@ -27,7 +27,6 @@ import type { SetMember } from "./options/lock-all.js";
 import type { MutexSettings } from "./options/mutex.js";
 import { type Address, lockAt } from "./protocol/addresses.js";
 import type { Sections } from "./queues/sections.js";
-import { retraced } from "./retraced.js";
 import { checkFunction, SectionCalls } from "./section-calls.js";
 import type { Session } from "./session/session.js";
 import { SHOWN, shownAs } from "./shown.js";
@@ -270,11 +269,7 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
    * if (holder !== null) console.log(`held by ${holder.owner} since ${holder.acquired.toISOString()}`);
    */
   async inspect(): Promise<LockState | null> {
-    try {
-      return await inspect(this.#session, this.#resource);
-    } catch (error) {
-      throw retraced(error);
-    }
+    return await inspect(this.#session, this.#resource);
   }
 
   /**
@@ -298,11 +293,7 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
    * if (holder?.uuid !== undefined) await mutex.forceUnlock(holder.uuid);
    */
   async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
-    try {
-      return await forceUnlock(this.#session, this.#resource.at, uuid, options);
-    } catch (error) {
-      throw retraced(error);
-    }
+    return await forceUnlock(this.#session, this.#resource.at, uuid, options);
   }
 
   /** What `JSON.stringify()` writes, and what `console.log()` shows. */

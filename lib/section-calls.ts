@@ -10,7 +10,6 @@ import type { OptionsCheck } from "./options/options-check.js";
 import { type Address, kindOf } from "./protocol/addresses.js";
 import type { Agent } from "./queues/line.js";
 import type { Sections } from "./queues/sections.js";
-import { retraced } from "./retraced.js";
 import { SHOWN, shownAs } from "./shown.js";
 import { Call } from "./taking/call.js";
 import type { Refusal } from "./taking/claim.js";
@@ -97,11 +96,7 @@ export class SectionCalls<Held> {
     const request = this.#requestOf(options);
     const bounds = { signal, waitMs, isPatient: true, asksFor: 1, isCandidate };
     const call = new Call<HeldLock>(this.#sections.session, name, bounds);
-    try {
-      return await call.begin(() => this.#sections.add({ request, call, settle: (lock) => call.settle(lock) }));
-    } catch (error) {
-      throw retraced(error, name);
-    }
+    return await call.begin(() => this.#sections.add({ request, call, settle: (lock) => call.settle(lock) }));
   }
 
   /** Takes the lock if it is free. Requests without an answer are retried. */
@@ -119,11 +114,7 @@ export class SectionCalls<Held> {
       call.missed(refusal);
       call.settle({ kind: refusal, call });
     };
-    try {
-      return await call.begin(() => askFor(session, { request, call, settle }, work));
-    } catch (error) {
-      throw retraced(error, this.#resource.name);
-    }
+    return await call.begin(() => askFor(session, { request, call, settle }, work));
   }
 
   /** Checks what can be checked before a request, and copies the data, which may be sent much later. */

@@ -21,7 +21,6 @@ import { NONE } from "./options/check.js";
 import type { SemaphoreSettings } from "./options/semaphore.js";
 import { type Address, PERMITS, permitAt, permitOf } from "./protocol/addresses.js";
 import type { Sections } from "./queues/sections.js";
-import { retraced } from "./retraced.js";
 import { SectionCalls } from "./section-calls.js";
 import type { Session } from "./session/session.js";
 import { SHOWN, shownAs } from "./shown.js";
@@ -150,11 +149,7 @@ export class Semaphore implements Lockable<Permit> {
    * console.log(`${taken.length} of ${permits} permits are taken, by ${holders.length} holders`);
    */
   async inspect(): Promise<SemaphoreState> {
-    try {
-      return await inspectSemaphore(this.#session, this.#resource);
-    } catch (error) {
-      throw retraced(error);
-    }
+    return await inspectSemaphore(this.#session, this.#resource);
   }
 
   /**
@@ -173,11 +168,7 @@ export class Semaphore implements Lockable<Permit> {
    * }
    */
   async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
-    try {
-      return await forceUnlockIn(this.#session, this.name, PERMITS, uuid, options);
-    } catch (error) {
-      throw retraced(error);
-    }
+    return await forceUnlockIn(this.#session, this.name, PERMITS, uuid, options);
   }
 
   /** What `JSON.stringify()` writes, and what `console.log()` shows. */

@@ -12,7 +12,6 @@ import { NONE } from "./options/check.js";
 import type { MutexSettings } from "./options/mutex.js";
 import { READERS, writerAt } from "./protocol/addresses.js";
 import type { Sections } from "./queues/sections.js";
-import { retraced } from "./retraced.js";
 import { SectionCalls } from "./section-calls.js";
 import type { Session } from "./session/session.js";
 import { SHOWN, shownAs } from "./shown.js";
@@ -65,11 +64,7 @@ export class SharedMutex {
    * console.log(exclusive === null ? `${shared.length} processes read` : `${exclusive.owner} writes, or waits to`);
    */
   async inspect(): Promise<SharedMutexState> {
-    try {
-      return await inspectSharedMutex(this.#session, this.#resource);
-    } catch (error) {
-      throw retraced(error);
-    }
+    return await inspectSharedMutex(this.#session, this.#resource);
   }
 
   /**
@@ -89,11 +84,7 @@ export class SharedMutex {
   async forceUnlock(uuid: string, options: ForceUnlockOptions = NONE): Promise<boolean> {
     // Readers first: they are looked up, while a lost reply may make it look as if the writer's row had had this uuid.
     if (await forceUnlockIn(this.#session, this.name, READERS, uuid, options)) return true;
-    try {
-      return await forceUnlock(this.#session, this.#resource.at, uuid, options);
-    } catch (error) {
-      throw retraced(error);
-    }
+    return await forceUnlock(this.#session, this.#resource.at, uuid, options);
   }
 
   /** What `JSON.stringify()` writes, and what `console.log()` shows: which of its sides this process holds. */

@@ -146,11 +146,7 @@ export class TableLocks implements AsyncDisposable {
       throw new LockConfigError(`locks.${index}`, each, "must be a name, or a mutex of this LockTable");
     });
     checkMembers(members);
-    try {
-      return await lockAll(this.session, members, lock);
-    } catch (error) {
-      throw retraced(error);
-    }
+    return await lockAll(this.session, members, lock);
   }
 
   /**

@@ -9,7 +9,6 @@ import { resultAt } from "../protocol/addresses.js";
 import { earliestOf } from "../protocol/lease-time.js";
 import type { Row } from "../protocol/row.js";
 import type { Sections } from "../queues/sections.js";
-import { retraced } from "../retraced.js";
 import { runUnder } from "../section-calls.js";
 import { answeredWithin } from "../session/overdue.js";
 import { persist } from "../session/requests.js";
@@ -120,9 +119,7 @@ class LockFlights implements FlightClaims {
     const call = new Call<Served>(this.#session, this.#resource.name, bounds);
     const seeker: Seeker = { call, wish: new Wish(this.#session, freshMs) };
     const start = (): void => this.#session.detach(this.#seek(seeker).catch((error: unknown) => call.fail(error)));
-    const served = await call.begin(start).catch((error: unknown) => {
-      throw retraced(error);
-    });
+    const served = await call.begin(start);
     if (served.kind === "result") return served.data.value as T;
     return await this.#fly(served, fn, { freshMs, signal });
   }

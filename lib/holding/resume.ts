@@ -7,7 +7,6 @@ import type { Memory, Row } from "../protocol/row.js";
 import { memoryOf } from "../protocol/rules.js";
 import { isStillHeldBy, wasApplied } from "../protocol/was-applied.js";
 import type { Transfer } from "../protocol/writes.js";
-import { retraced } from "../retraced.js";
 import { firstTimeoutMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
@@ -63,11 +62,7 @@ export async function resume(
     wait.endSignal.throwIfAborted();
     throw tooSlow(at.name, target.settings);
   };
-  try {
-    return await runFor(session, call, work);
-  } catch (error) {
-    throw retraced(error);
-  }
+  return await runFor(session, call, work);
 }
 
 /**

@@ -3,6 +3,7 @@ import { CHANNELS, type Diagnostics, publish } from "../diagnostics.js";
 import { LockStoreError, LockTimeoutError, lastSeen } from "../errors.js";
 import type { LockInfo } from "../lock-info.js";
 import type { Row } from "../protocol/row.js";
+import { retraced } from "../retraced.js";
 import { onAbort } from "../session/abort-listening.js";
 import { TooLate } from "../session/backlog.js";
 import type { Session } from "../session/session.js";
@@ -153,10 +154,10 @@ export class Call<Answer> {
     return this.#context.runInAsyncScope(run);
   }
 
-  /** Its bounds count from here on. @param start begins to work for it. */
-  begin(start: () => void): Promise<Answer> {
+  /** Its bounds count from here on. @param start begins to work for it. @throws what it fails with, and the stack names who called. */
+  async begin(start: () => void): Promise<Answer> {
     const { signal, waitMs = Number.POSITIVE_INFINITY, asksFor = 0 } = this.bounds;
-    return new Promise((resolve, reject) => {
+    const answer = new Promise<Answer>((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
       this.#unregister = this.#session.waiting((reason) => this.fail(reason, "closed"));
@@ -169,6 +170,11 @@ export class Call<Answer> {
         publish("dynamutex:asked", { name: this.name ?? "", call: this.number, locks: asksFor });
       if (!this.isSettled) start();
     });
+    try {
+      return await answer;
+    } catch (error) {
+      throw retraced(error, this.name);
+    }
   }
 
   /** @param listener is called when the call is settled: with why, if it got no answer. */

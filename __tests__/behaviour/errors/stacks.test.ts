@@ -76,6 +76,8 @@ describe("the stack of an error names the function that called:", () => {
       () => mutex.singleFlight(() => 1),
       () => one.lockAll(["a", "b"]),
       () => one.semaphore("s", { permits: 1 }).inspect(),
+      () => one.sharedMutex("s").inspect(),
+      () => one.sharedMutex("s").forceUnlock("uuid"),
       () => one.create(),
     ]) {
       const errors = await rejections(table, call, 20_000);
