@@ -117,6 +117,23 @@ describe("the tables that are looked up", () => {
     }
   });
 
+  it("name every public name of each entry point", () => {
+    const [page = "", others = ""] = pageAt("docs/reference/api.md").text.split("\n## Other entry points\n");
+    for (const report of GENERATED.map(pageAt)) {
+      const names = [...report.text.matchAll(/^export (?:declare |abstract )*\w+ (\w+)/gm)].map(
+        ([, name = ""]) => name,
+      );
+      expect(names.length).toBeGreaterThan(2);
+      const [, entry] = /dynamutex-(.+)\.api/.exec(report.path) ?? [];
+      const text =
+        entry === undefined ? page : others.split("\n").find((line) => line.startsWith(`| \`dynamutex/${entry}\``));
+      expect([report.path, names.filter((name) => !text?.match(new RegExp(`\`${name}\\b`)))]).toEqual([
+        report.path,
+        [],
+      ]);
+    }
+  });
+
   it("give every reason of a loss", async () => {
     const library = await readFile(join(ROOT, "lib", "errors.ts"), "utf8");
     const [, type = ""] = /type LossReason = (.+);/.exec(library) ?? [];
