@@ -17,12 +17,14 @@ export function llmsText({ root = ".", withDesign }) {
   return [`# ${name}`, `> ${paragraph}`, first, ...groups].join("\n\n").concat("\n");
 }
 
-/** The first paragraph and the first program of README. */
+/** What README says first: the paragraph, how to install it, the first program, and what it is the wrong choice for. */
 export function overview(root = ".") {
   const { name } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const readme = readFileSync(join(root, "README.md"), "utf8");
   const [program] = /^```ts\n[\s\S]*?^```$/m.exec(readme) ?? [];
   const [, paragraph] = /^# .+\n+((?:[A-Z].*\n)(?:.+\n)*)/.exec(readme) ?? [];
+  const [install = ""] = /^```sh\n[\s\S]*?^```$/m.exec(readme) ?? [];
+  const [wrong = ""] = /^It is the wrong choice (?:.+\n)+/m.exec(readme) ?? [];
   if (program === undefined || paragraph === undefined) {
     throw new Error("README.md does not begin with a paragraph and a program");
   }
@@ -30,7 +32,7 @@ export function overview(root = ".") {
     .trim()
     .replaceAll("\n", " ")
     .replaceAll(/\[([^\]]+)\]\([^)]+\)/g, "$1");
-  return { name, paragraph: plain, program };
+  return { name, paragraph: plain, install, program, wrong };
 }
 
 function line({ title, path, question }) {

@@ -1,9 +1,12 @@
 import { overview } from "../llms.js";
-import { index } from "../pages.js";
+import { DESIGN, index } from "../pages.js";
 
-/** The first page of the site: what the library is, its first program, and where to go. @returns its front matter and its text. */
+/**
+ * The first page of the site: what the library is, how to install it, its first program, what it is not for, and where to go.
+ * @returns its front matter and its text.
+ */
 export function startPage() {
-  const { name, paragraph, program } = overview();
+  const { name, paragraph, install, program, wrong } = overview();
   const matter = {
     layout: "home",
     hero: {
@@ -16,8 +19,10 @@ export function startPage() {
       ],
     },
   };
-  const groups = index().map((group) => `<div>\n\n### ${group.heading}\n\n${listOf(group)}\n\n</div>`);
-  return { matter, text: `${program}\n\n## Where to go\n\n<div class="groups">\n\n${groups.join("\n\n")}\n\n</div>\n` };
+  const guides = index().filter(({ heading }) => heading !== DESIGN);
+  const groups = guides.map((group) => `<div>\n\n### ${group.heading}\n\n${listOf(group)}\n\n</div>`);
+  const rest = `## Where to go\n\n<div class="groups">\n\n${groups.join("\n\n")}\n\n</div>\n`;
+  return { matter, text: [install, program, wrong, rest].join("\n\n") };
 }
 
 function listOf({ pages }) {

@@ -69,11 +69,16 @@ describe("the site", () => {
     expect(lines.filter((line) => line.startsWith("## ")).at(-1)).toBe("## Optional");
   });
 
-  test("starts with README's first program, and a way to each page of the index", () => {
+  test("starts with how to install it, the first program, what it is not for, and a way to each page for users", () => {
     const start = readFileSync(join(pages, "index.md"), "utf8");
     expect(start).toContain("await using locks = new LockTable(");
-    for (const { title, path } of groups.flatMap((group) => group.pages))
-      expect(start).toContain(`[${title}](${path})`);
+    expect(start).toContain("npm install dynamutex");
+    expect(start).toContain("It is the wrong choice for");
+    for (const { heading, pages: listed } of groups) {
+      for (const { title, path } of listed) {
+        expect([path, start.includes(`[${title}](${path})`)]).toEqual([path, heading !== "Design"]);
+      }
+    }
   });
 
   test("links to the repository, and to where a page is edited, once package.json names one", async () => {
