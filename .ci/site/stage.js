@@ -55,7 +55,14 @@ export function stage({ pages, twins }) {
       return `](${relative(dirname(page), pageOf(linked))}${anchor})`;
     });
     const isExample = path.startsWith("examples/") && path.endsWith(".md");
-    add(page, twin, page === path ? {} : { editLink: false }, found.has(path) || isExample);
+    const isFound = found.has(path) || isExample;
+    // The long lines of a source wrap; those of a guide are short.
+    add(
+      page,
+      twin,
+      { ...(page === path ? {} : { editLink: false }), ...(isFound ? {} : { pageClass: "sources" }) },
+      isFound,
+    );
   }
   return staged;
 }
