@@ -205,7 +205,7 @@ describe("the packed tarball", () => {
   it("has each page that an error or a comment of its types names", async () => {
     const files = (await packedFiles()).filter((file) => /\.(cjs|js|ts)$/.test(file));
     const texts = await Promise.all(files.map((file) => readFile(join(installed, file), "utf8")));
-    const named = new Set(texts.flatMap((text) => [...text.matchAll(/docs\/[\w.-]+\.md/g)].map(([page]) => page)));
+    const named = new Set(texts.flatMap((text) => [...text.matchAll(/docs\/[\w./-]+\.md/g)].map(([page]) => page)));
     expect(named.size).toBeGreaterThan(2);
     expect([...named].filter((page) => !existsSync(join(installed, page)))).toEqual([]);
   });

@@ -25,6 +25,7 @@ declare global {
   const TableName: string;
   const Key: Record<string, { S: string }>;
   const customer: string;
+  const tenant: string;
   const customers: readonly string[];
   const request: Request;
   const parts: readonly { readonly number: number }[];

@@ -328,7 +328,7 @@ test("a table of several Regions has no transactions: several permits are refuse
   await expect(semaphore.lock({ permits: 2 })).rejects.toMatchObject({
     code: "LOCK_CONFIG",
     option: "permits",
-    message: expect.stringMatching(/no transactions.*docs\/regions\.md/),
+    message: expect.stringMatching(/no transactions.*docs\/guides\/regions\.md/),
   });
   expect(one.sent).toEqual([]);
   await using lock = await semaphore.lock({ permits: 1 });
