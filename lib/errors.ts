@@ -91,7 +91,8 @@ export class LockTimeoutError extends LockError {
 /** @internal Who is in the way of a call, as its error says it. */
 export function lastSeen({ uuid, owner, expires, handedOff }: LockInfo, inThisProcess = false): string {
   const until = expires.toISOString();
-  if (uuid === undefined) return `last seen without a holder, and blocked until ${until}, which no unlock can end`;
+  if (uuid === undefined)
+    return `last seen without a holder, last held by ${owner}, and kept until ${until}, which no unlock can end`;
   if (!inThisProcess) return `last seen ${handedOff ? "handed off" : "held"} by ${owner} until ${until}`;
   const nested = "If that section awaits this call, waiting longer does not help: a mutex is not re-entrant";
   return `last seen held by a section of this process, ${owner}, until ${until}. ${nested}`;

@@ -124,7 +124,10 @@ export class SectionCalls<Held> {
     session.assertOpen(this.#resource.name);
     const resource = this.#how.resourceFor?.(options) ?? this.#resource;
     session.store.admit(data, resource.weight);
-    return { resource, data: data && copyOf(data), holdAtLeastMs, once: tickOf(options) };
+    const { perMs } = resource.settings;
+    // One ms more: who watches a row takes it at the end of that time, and two hand-outs are further apart than the period.
+    const hold = Math.max(holdAtLeastMs, perMs === 0 ? 0 : perMs + 1);
+    return { resource, data: data && copyOf(data), holdAtLeastMs: hold, once: tickOf(options) };
   }
 }
 

@@ -84,11 +84,17 @@ describe("the options of run", () => {
     expect(planRun(options).waitMs).toBeUndefined();
   });
 
+  test("--per makes the lease longer than the period, unless --ttl is given", () => {
+    const lengths = [{ per: 60_000 }, { per: 1_000 }, { per: 60_000, ttl: 90_000 }];
+    expect(lengths.map((options) => planRun({ permits: 2, ...options }).ttlMs)).toEqual([72_000, 30_000, 90_000]);
+  });
+
   test.each<[string, RunOptions, RegExp]>([
     ["--every and --once", { every: 60_000, once: 1 }, /leave one of them out/],
     ["a tick and a wait", { once: 1, wait: 1_000 }, /^--once does not wait.* leave --wait out$/],
     ["a tick and permits", { every: 60_000, permits: 2 }, /^--every .* leave --permits out/],
     ["more permits than there are", { permits: 2, take: 3 }, /^--take 3 .* give --permits 3 or more/],
+    ["a period of nothing", { per: 60_000 }, /^--per is .* give --permits as well/],
     ["permits of nothing", { take: 2 }, /^--take 2 .* give --permits 2 or more/],
     ["a success without a tick", { untilSuccess: true }, /^--until-success .* --every or --once/],
     ["a KILL behind the margin", { ttl: 10_000, killAfter: 1_000 }, /margin of 1s, .* --ttl of more than 10s$/],

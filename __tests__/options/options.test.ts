@@ -622,6 +622,7 @@ describe("defaults", () => {
       releaseWithinMs: 5_000,
       takeover: "expired",
       fencing: false,
+      perMs: 0,
     });
   });
 

@@ -36,6 +36,7 @@ const PRINTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   "docs/guides/semaphores.md": [
     /^at most [1-4] at once$/,
     "holds 4 of 16",
+    "3 of 4 calls in this minute",
     "rebuilt under index\nrebuilt under builds\nrebuilt under catalogue",
   ],
   "docs/guides/several-locks.md": ["70 and 30"],

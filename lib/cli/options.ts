@@ -80,6 +80,8 @@ export interface RunOptions extends TableArguments {
   /** True, or how many runs of the tick may begin. */
   readonly untilSuccess?: true | number;
   readonly permits?: number;
+  /** In what period so many may begin. */
+  readonly per?: number;
   /** How many of them the command holds. */
   readonly take?: number;
   readonly busyCode?: number;
@@ -97,7 +99,15 @@ export interface RunPlan {
 
 /** @throws {@link Failure} for options that do not go together. */
 export function planRun(options: RunOptions): RunPlan {
-  const { wait, once, every, permits, take = 1, ttl: ttlMs = 30_000 } = options;
+  const {
+    wait,
+    once,
+    every,
+    permits,
+    per = 0,
+    take = 1,
+    ttl: ttlMs = Math.max(30_000, Math.ceil(1.2 * per)),
+  } = options;
   const tick = every !== undefined ? "--every" : once !== undefined ? "--once" : undefined;
   if (every !== undefined && once !== undefined) {
     throw new Failure("--every and --once both say what a tick is: leave one of them out");
@@ -108,11 +118,16 @@ export function planRun(options: RunOptions): RunPlan {
     );
   }
   if (tick !== undefined && permits !== undefined) {
-    throw new Failure(`${tick} is for one run at a time: leave --permits out, or use --at-least with it`);
+    throw new Failure(`${tick} is for one run at a time: leave --permits out, or use --per with it`);
   }
   if (options.take !== undefined && (permits === undefined || take > permits)) {
     throw new Failure(
       `--take ${take} is out of so many permits: give --permits ${take} or more as well, the same on every host`,
+    );
+  }
+  if (options.per !== undefined && permits === undefined) {
+    throw new Failure(
+      "--per is the period in which so many may begin: give --permits as well, both the same on every host",
     );
   }
   if (options.untilSuccess !== undefined && tick === undefined) {

@@ -82,6 +82,7 @@ function addRun(program: Command, command: readonly string[] | undefined): void 
     .option("--every <duration>", "at most once in each period of this length, by the table's clock", duration)
     .option("--until-success [n]", "run the tick again until one exits with 0, n times at most", attempts)
     .option("--permits <n>", "let so many run at once", wholeNumber(1, 1_000))
+    .option("--per <duration>", "with --permits: let so many begin in any period of this length", timer)
     .option("--take <k>", "hold k of the permits, all or none (default: 1)", wholeNumber(1, 100))
     .option("--busy-code <n>", "the exit code if it did not run; 0 says nothing (default: 75)", wholeNumber(0, 255))
     .option("--kill-after <duration>", "after a loss, from TERM to KILL (default: a 15th of --ttl)", timer)

@@ -69,11 +69,11 @@ async function underLock(
   { waitMs, killAfterMs, ...lease }: RunPlan,
   options: RunOptions,
 ): Promise<number> {
-  const { fair, permits, take, atLeast: holdAtLeastMs, once, every: everyMs, untilSuccess } = options;
+  const { fair, permits, per: perMs, take, atLeast: holdAtLeastMs, once, every: everyMs, untilSuccess } = options;
   const lockable: Lockable<HeldLock> & Pick<Mutex | Semaphore, "inspect"> =
     permits === undefined
       ? locks.mutex(name, { ...lease, fair, fencing: true })
-      : locks.semaphore(name, { ...lease, fair, permits });
+      : locks.semaphore(name, { ...lease, fair, permits, perMs });
   // A mutex refuses the option.
   const weight = take === undefined ? undefined : { permits: take };
   let isWaiting = waitMs !== undefined;

@@ -3,7 +3,7 @@ import type { LockData } from "../lock-info.js";
 import type { Check } from "../protocol/writes.js";
 import { answeredWithin } from "../session/overdue.js";
 import type { Session } from "../session/session.js";
-import { guardOf, isHalfGone, lossOf, type RowLease } from "../taking/row-lease.js";
+import { coversPeriod, guardOf, isHalfGone, lossOf, type RowLease } from "../taking/row-lease.js";
 import { type Outcome, reissue, renew, type Trying } from "../taking/row-writes.js";
 import type { Wait } from "../taking/wait.js";
 import type { LeaseEvents, Term } from "./term.js";
@@ -102,7 +102,8 @@ export class Renewals {
   }
 
   /**
-   * Renews the lease before a section relies on it, if the take was slow and half of the lease is gone. @returns whether it stands.
+   * Renews the lease before a section relies on it, if the take was slow and half of the lease is gone, or too little is left for the
+   * period of a rate. @returns whether it stands.
    *
    * @param wait the call that the lease is for: the renewal is tried for no longer than that call waits.
    * @param mayLapse whether the lease may have been over for a moment. Nobody else has taken a row that is still ours, but an
@@ -122,19 +123,19 @@ export class Renewals {
       endSignal: wait.endSignal,
     });
     if (this.#term.stands) {
-      if (!isHalfGone(session, row)) return true;
+      if (!isHalfGone(session, row) && coversPeriod(session, row)) return true;
       const { usableUntil } = this.#term;
       const renewed = await renew(session, row, tryingUntil(usableUntil));
       this.#term.row = renewed.lease;
       if (renewed.kind === "lost") return false;
       // The process may have been suspended: then an answer may be handled before the timer that bounds its request.
-      if (clock.atMost() < usableUntil) return true;
+      if (clock.atMost() < usableUntil && coversPeriod(session, renewed.lease)) return true;
     }
     if (!mayLapse) return false;
     const { ttlMs, safetyMarginMs } = row.settings;
     const reissued = await reissue(session, this.#term.row, tryingUntil(clock.atMost() + ttlMs - safetyMarginMs));
     this.#term.row = reissued.lease;
-    return reissued.kind === "ok" && this.#term.stands;
+    return reissued.kind === "ok" && this.#term.stands && coversPeriod(session, reissued.lease);
   }
 
   /**

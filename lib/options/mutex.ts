@@ -69,7 +69,10 @@ type Complete<Value> = Value extends object
   : Value;
 
 /** A mutex's options with every default filled in, and checked against one another. */
-export type MutexSettings = Complete<MutexOptions>;
+export type MutexSettings = Complete<MutexOptions> & {
+  /** Of a semaphore with a rate: for how long a permit is not handed out again. 0 for any other lock. */
+  readonly perMs: number;
+};
 
 /** @internal */
 export const mutexShape = (): Shape<Omit<MutexOptions, "fencing">> =>
@@ -120,6 +123,7 @@ export function mutexSettings(options: MutexOptions, defaults: MutexOptions = {}
     fair: all.fair ?? false,
     takeover: all.takeover ?? "expired",
     fencing: all.fencing ?? false,
+    perMs: 0,
   };
   checkLease(settings);
   return settings;

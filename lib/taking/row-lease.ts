@@ -108,6 +108,11 @@ export function isHalfGone({ clock }: Session, { settings, validUntil }: RowLeas
   return validUntil - safetyMarginMs - clock.atMost() < (ttlMs - safetyMarginMs) / 2;
 }
 
+/** Whether the row stays ours for a whole period of its rate from now on, even if this process dies at once. */
+export function coversPeriod({ clock }: Session, { settings, validUntil }: RowLease): boolean {
+  return settings.perMs === 0 || validUntil - clock.atMost() > settings.perMs;
+}
+
 /** The condition that the row fulfils as long as it is ours; undefined before the first renewal under its uuid. */
 export function guardOf(lease: RowLease): Check | undefined {
   const { at, uuid, firstStamp: after, fence } = lease;

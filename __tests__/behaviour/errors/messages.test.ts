@@ -225,7 +225,7 @@ describe("what a timeout says of who is in the way:", () => {
     const lock = await table.host().mutex("m").lock({ holdAtLeastMs: 60_000 });
     await lock.unlock();
     const waiting = expect(table.host().mutex("m").lock({ waitMs: 1_000 })).rejects.toThrow(
-      /last seen without a holder, and blocked until 2030-01-01T00:01:00\.\d+Z, which no unlock can end$/,
+      /last seen without a holder, last held by \S+, and kept until 2030-01-01T00:01:00\.\d+Z, which no unlock can end$/,
     );
     await Promise.all([waiting, table.clock.advance(1_000)]);
     expect(await table.host().mutex("m").forceUnlock(lock.uuid)).toBe(false);

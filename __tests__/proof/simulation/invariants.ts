@@ -36,6 +36,7 @@ export type Invariant =
   | "a tick has begun when it runs"
   | "a tick runs until it succeeds"
   | "a hold lasts"
+  | "a permit keeps to its rate"
   | "a guard commits for its holder alone"
   | "an own write is recognised"
   | "a call knows its own claims"
@@ -226,9 +227,22 @@ export class Judge extends Watcher {
   /** By how much a server's clock is ahead. */
   readonly #aheadMs: number;
 
+  /** For how long a permit is not handed out again; undefined without a rate. */
+  readonly #perMs: number | undefined;
+  /** The last hand-out of each permit that has a rate. */
+  readonly #starts = new Map<string, { readonly at: number; readonly uuid: string }>();
+
   /** @param aheadMs by how much a server's clock is ahead; less than 0 if it is behind. */
-  constructor(scene: Scene, { permits, aheadMs }: { readonly permits: number; readonly aheadMs: number }) {
+  constructor(
+    scene: Scene,
+    {
+      permits,
+      aheadMs,
+      perMs,
+    }: { readonly permits: number; readonly aheadMs: number; readonly perMs?: number | undefined },
+  ) {
     super(scene);
+    this.#perMs = perMs;
     this.#aheadMs = Math.max(0, aheadMs);
     const behindMs = Math.max(0, -aheadMs);
     this.#permits = permits;
@@ -335,6 +349,7 @@ export class Judge extends Watcher {
     if (fencingToken !== undefined) this.#drew(holding.name, fencingToken);
     this.#ticked(holding);
     this.#checkHolds(holding);
+    if (resumed === undefined) this.#started(holding);
     if (this.ended.has(holding.uuid)) throw new Violation("an ended uuid stays ended", `${holding.uuid} is held again`);
   }
 
@@ -377,6 +392,21 @@ export class Judge extends Watcher {
       if (left <= 0) this.#holds.delete(hold);
       else if (hold.asking.key === asking.key && excludes(hold, { asking, permits: lock.permits }))
         throw new Violation("a hold lasts", `${uuid} was taken ${left} ms before its end`);
+    }
+  }
+
+  /** Hand-outs of one permit are a period apart, so no window of a period has more of them than there are permits. */
+  #started({ asking, uuid, lock }: Holding): void {
+    if (asking.kind !== "permit" || this.#perMs === undefined) return;
+    for (const permit of lock.permits ?? []) {
+      const key = `${permit} of ${asking.key}`;
+      const last = this.#starts.get(key);
+      this.#starts.set(key, { at: this.now, uuid });
+      this.count("permits of a rate handed out");
+      const isForced = last !== undefined && this.companions.of(last.uuid).some((one) => this.#forced.has(one));
+      const apartMs = this.now - (last?.at ?? Number.NEGATIVE_INFINITY);
+      if (apartMs > this.#perMs * SLOWEST || isForced) continue;
+      throw new Violation("a permit keeps to its rate", `${uuid} got permit ${key} ${apartMs} ms after ${last?.uuid}`);
     }
   }
 

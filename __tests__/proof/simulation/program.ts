@@ -78,7 +78,13 @@ async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void
   };
   if (asked.handOverMs !== undefined) stage.judge.handOver.takesTurns(stage.process, asking.key);
   const data = step.withData ? { job: step.holdMs } : undefined;
-  const options: PermitOptions = { signal, waitMs: step.waitMs, holdAtLeastMs: step.holdAtLeastMs, data, ...several };
+  const options: PermitOptions = {
+    signal,
+    waitMs: step.waitMs,
+    holdAtLeastMs: step.rateMs === undefined ? step.holdAtLeastMs : 0,
+    data,
+    ...several,
+  };
   const called = stage.judge.calls(stage.process, [asking.key]);
   const standing = {
     askedAt,
@@ -215,7 +221,8 @@ export function periodOf(seconds: number): Pick<TryLockOptions, "everyMs" | "onc
   return { once: (now) => Math.floor(now.getTime() / everyMs) * everyMs, earlyMs: everyMs / 4 };
 }
 
-function tryOptions({ kind, tick, holdAtLeastMs }: Step): TryLockOptions {
+function tryOptions({ kind, tick, holdAtLeastMs, rateMs }: Step): TryLockOptions {
+  if (rateMs !== undefined) return {};
   if (kind === "once") return { holdAtLeastMs, once: tick };
   if (kind === "every") return { holdAtLeastMs, ...periodOf(tick) };
   return { holdAtLeastMs };

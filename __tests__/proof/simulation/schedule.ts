@@ -55,6 +55,8 @@ export interface Step {
   readonly holdMs: number;
   /** For how long the lock stays taken at least, however short the section. */
   readonly holdAtLeastMs: number;
+  /** Of a semaphore with a rate: for how long a permit is not handed out again. It is held for as long by the semaphore's option alone. */
+  readonly rateMs?: number;
   /** Whether its section extends the lease, now and then. Default: it does not. */
   readonly extends?: boolean;
   /** Whether its row carries data: then its lease is not passed on. */

@@ -24,6 +24,7 @@ import {
 } from "./schedule.js";
 import { type ForgedToken, type HandedOn, outcomeOf, type Stage } from "./section.js";
 import { watchSlots } from "./slot-judge.js";
+import { perMsIn } from "./steps.js";
 import { entryOf, type Scene } from "./watcher.js";
 
 /** How long a request that the faults swallowed may still be waited for. */
@@ -175,6 +176,7 @@ export class SimulatedHost {
       handOverMs,
       fair: isFair(asking),
       permits: asking.permits ?? permits,
+      perMs: perMsIn(this.#world.schedule),
     });
     const lockables = new Map<string, SimLockable>();
     const lockable = (asking: Asking, fenced = fencing): SimLockable =>
@@ -329,21 +331,27 @@ function clockOf(kind: "table" | "system", { time, timersOfClock }: Process): Cl
   };
 }
 
-type LockableOptions = MutexOptions & { readonly permits: number };
+type LockableOptions = MutexOptions & { readonly permits: number; readonly perMs: number | undefined };
 
-function lockableOf(host: SimHost, asking: Asking, { fencing, permits, ...options }: LockableOptions): SimLockable {
+function lockableOf(
+  host: SimHost,
+  asking: Asking,
+  { fencing, permits, perMs, ...options }: LockableOptions,
+): SimLockable {
   const { kind, name } = asking;
   if (kind === "mutex") return host.mutex(name, { ...options, fencing });
-  return kind === "permit" ? host.semaphore(name, { ...options, permits }) : host.sharedMutex(name, options)[kind];
+  return kind === "permit"
+    ? host.semaphore(name, { ...options, permits, perMs })
+    : host.sharedMutex(name, options)[kind];
 }
 
-async function holderOf(host: SimHost, { kind, name }: Asking, { permits, ...options }: LockableOptions) {
+async function holderOf(host: SimHost, { kind, name }: Asking, { permits, perMs, ...options }: LockableOptions) {
   if (kind === "mutex") {
     const held = host.mutex(name, options);
     return { held, holder: (await held.inspect()) ?? undefined };
   }
   if (kind === "permit") {
-    const held = host.semaphore(name, { ...options, permits });
+    const held = host.semaphore(name, { ...options, permits, perMs });
     return { held, holder: (await held.inspect()).holders[0] };
   }
   const held = host.sharedMutex(name, options);

@@ -1,6 +1,6 @@
 import { seededRandom } from "../../support/seeded-random.js";
 import type { Kind } from "./locks.js";
-import { type Due, type Schedule, SHORT_PAUSE_MS, type Step } from "./schedule.js";
+import { type Due, QUIET_HOST, type Schedule, SHORT_PAUSE_MS, type Step } from "./schedule.js";
 
 /** A step as a schedule plays it: of one of its locks, as fast as it is in a hurry. */
 export function stepIn(schedule: Schedule, step: Step): Step {
@@ -9,12 +9,14 @@ export function stepIn(schedule: Schedule, step: Step): Step {
   const due = dueIn(schedule, step, of);
   const kind = due && step.kind !== "every" ? "once" : actIn(schedule, step, of);
   const permits = permitsIn(schedule, step, of);
+  const rateMs = of === "permit" ? perMsIn(schedule) : undefined;
   const isBeside = of === "shared" || of === "permit" || kind === "flight" || due !== undefined;
   return {
     ...step,
     ...(due && { due, times: step.times + 2, tick: kind === "every" ? step.tick : 1 + Math.floor(step.tick / 4) }),
     of,
     kind,
+    ...(rateMs !== undefined && { rateMs, holdAtLeastMs: rateMs }),
     extends: step.holdMs % 3 === 0,
     permits,
     // A lock of several permits cannot be handed off.
@@ -77,6 +79,12 @@ function permitsIn({ seed, permits }: Schedule, { tick, holdMs }: Step, of: Kind
 export function renewsIn({ seed }: Schedule, host: number): boolean {
   const random = seededRandom(seed, "renewed by hand");
   return random() >= 0.25 || host !== Math.floor(random() * 4);
+}
+
+/** In a third of the schedules, semaphores have a rate: a permit is not handed out again for so long. It fits all hosts' leases. */
+export function perMsIn({ seed, hosts }: Schedule): number | undefined {
+  const ttlMs = Math.min(...[QUIET_HOST, ...hosts].map((host) => host.ttlMs));
+  return seededRandom(seed, "rate")() < 1 / 3 ? Math.floor(ttlMs * 0.6) : undefined;
 }
 
 /** For how long a tick is the one that everybody asks for. */

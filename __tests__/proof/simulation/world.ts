@@ -19,7 +19,7 @@ import { type Attack, type Delivery, QUIET_HOST, type Schedule, type Step, simul
 import { Scheduler } from "./scheduler.js";
 import type { HandedOn } from "./section.js";
 import { checkIdle, HUNG_MS, type Life, SimulatedHost, type Surroundings } from "./simulated-host.js";
-import { probeOf, renewsIn, stepIn } from "./steps.js";
+import { perMsIn, probeOf, renewsIn, stepIn } from "./steps.js";
 
 /** The table's clock at 0 of virtual time. */
 const EPOCH = Date.UTC(2026, 10, 20, 12) + 321;
@@ -131,7 +131,7 @@ class World {
     this.#longestTtlMs = Math.max(...schedule.hosts.map(({ ttlMs }) => ttlMs), ...holds);
     const scene = { scheduler: this.scheduler, table: this.#table, coverage: this.coverage, epoch: EPOCH };
     const aheadMs = schedule.network.wrongDates?.aheadMs ?? 0;
-    this.#judge = new Judge(scene, { permits: schedule.permits, aheadMs });
+    this.#judge = new Judge(scene, { permits: schedule.permits, aheadMs, perMs: perMsIn(schedule) });
     this.#network = new Network(scene, schedule, {
       sent: (sender, message) => this.#judge.sent(sender, message),
       arrived: (arrival) => this.#arrived(arrival),

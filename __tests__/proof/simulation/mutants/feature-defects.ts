@@ -177,6 +177,22 @@ export const FEATURE_DEFECTS: Defects = {
     "election.ts": { "campaign(led, ends)": "campaign(led, new AbortController().signal)" },
   },
 
+  // Semaphores with a rate: docs/design/protocol.md.
+  "a permit with a rate is free as soon as its section has ended": {
+    takesOut: ["protocol#semaphores: With perMs"],
+    "section-calls.ts": { "perMs === 0 ? 0 : perMs + 1": "perMs === 0 ? 0 : 0" },
+  },
+  "a permit is handed out on a lease that ends before its period": {
+    takesOut: ["protocol#semaphores: With perMs"],
+    "holding/renewals.ts": { "!isHalfGone(session, row) && coversPeriod(session, row)": "!isHalfGone(session, row)" },
+    test: "behaviour/semaphores/rate",
+  },
+  "a lease may be shorter than the period of its rate": {
+    takesOut: ["protocol#semaphores: With perMs"],
+    "options/semaphore.ts": { "if (ttlMs <= leastMs) {": "if (ttlMs <= leastMs && perMs === 0) {" },
+    test: "behaviour/semaphores/rate",
+  },
+
   // Ticks by a function of the table's time: docs/design/protocol.md.
   "a tick is asked for before it has certainly begun": {
     takesOut: ["protocol#ticks: A tick by the table's clock"],
