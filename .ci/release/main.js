@@ -12,7 +12,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, write
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { released, unreleased } from "./changelog.js";
-import { nextVersion, problemsOf } from "./manifest.js";
+import { nextVersion, problemsOf, withPlaces } from "./manifest.js";
 import { filesAt, stage } from "./stage.js";
 
 const args = process.argv.slice(2);
@@ -30,7 +30,7 @@ try {
 }
 
 async function release(folder) {
-  const problems = problemsOf(readJson(folder, "package.json"));
+  const problems = problemsOf(withPlaces(readJson(folder, "package.json"), process.env));
   if (problems.length > 0) throw new Error(problems.join("; "));
   if (git(folder, "status", "--porcelain") !== "") throw new Error("the work tree has changes: commit them first");
   if (!hasProvenance()) {
@@ -62,7 +62,7 @@ async function rehearse() {
   if (!existsSync(join(here, "dist"))) throw new Error("there is no dist/: run npm run build first");
   cpSync(join(here, "dist"), join(clone, "dist"), { recursive: true });
 
-  const manifest = readJson(clone, "package.json");
+  const manifest = withPlaces(readJson(clone, "package.json"), process.env);
   for (const problem of problemsOf(manifest)) console.log(`release: would be refused: ${problem}`);
   const version = commitAndTag(clone);
   const staged = join(temporary, "staged");
@@ -74,8 +74,9 @@ async function rehearse() {
 
 /** Writes the version into the files that have it, commits them and tags the commit with its notes. */
 function commitAndTag(folder) {
-  const manifest = readJson(folder, "package.json");
+  const manifest = withPlaces(readJson(folder, "package.json"), process.env);
   const version = nextVersion(manifest.version, asked);
+  writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   const changelog = readFileSync(join(folder, "CHANGELOG.md"), "utf8");
   const notes = unreleased(changelog);
   writeFileSync(join(folder, "CHANGELOG.md"), released(changelog, version, new Date().toISOString().slice(0, 10)));

@@ -64,6 +64,34 @@ describe("the manifest of a release", () => {
     ]);
   });
 
+  it("gets the places that it leaves out from the CI system of the repository, next to its name", async () => {
+    const { problemsOf, withPlaces } = await script("manifest.js");
+    const manifest = { name: "a", version: "0.1.0", description: "A thing", license: "MIT" };
+    expect(withPlaces(manifest, {})).toEqual(manifest);
+    const onGitHub = withPlaces(manifest, { GITHUB_SERVER_URL: "https://host.invalid", GITHUB_REPOSITORY: "a/b" });
+    expect(onGitHub).toEqual({
+      ...manifest,
+      repository: { type: "git", url: "git+https://host.invalid/a/b.git" },
+      homepage: "https://host.invalid/a/b#readme",
+      bugs: { url: "https://host.invalid/a/b/issues" },
+    });
+    expect(Object.keys(onGitHub).slice(0, 4)).toEqual(["name", "version", "description", "repository"]);
+    const onGitLab = withPlaces(manifest, { CI_PROJECT_URL: "https://host.invalid/a/b" });
+    expect(onGitLab.bugs.url).toBe("https://host.invalid/a/b/-/issues");
+    expect([problemsOf(onGitHub), problemsOf(onGitLab)]).toEqual([[], []]);
+    // What the manifest says itself goes before.
+    const own = { ...manifest, homepage: "https://host.invalid/docs" };
+    expect(withPlaces(own, { CI_PROJECT_URL: "https://host.invalid/a/b" }).homepage).toBe(own.homepage);
+  });
+
+  it("has the words under which people look for it", async () => {
+    const { keywords } = JSON.parse(await readFile("package.json", "utf8"));
+    const sought = "aws lambda semaphore scheduler nestjs redlock single-flight rate-limit dynamodb lock cron".split(
+      " ",
+    );
+    expect(keywords).toEqual(expect.arrayContaining(sought));
+  });
+
   it("gets a version that is not lower than the last", async () => {
     const { nextVersion } = await script("manifest.js");
     expect(["patch", "minor", "major", "0.1.4", "0.10.0"].map((version) => nextVersion("0.1.4", version))).toEqual([
@@ -125,6 +153,16 @@ describe("the tarball of a release", () => {
       await rm(folder, { recursive: true, force: true });
     }
   });
+});
+
+it("the workflow of a release is started by hand, is off by default, and may say where the package was built", async () => {
+  const workflow = await readFile(".github/workflows/release.yml", "utf8");
+  for (const part of ["id-token: write", "contents: write", "if: vars.RELEASES != 'on'", "npm run release --"])
+    expect(workflow).toContain(part);
+  expect(workflow).toMatch(/^on:\n {2}workflow_dispatch:/m);
+  expect(workflow).not.toMatch(/^ {2}(push|schedule|pull_request|release):/m);
+  // What is typed in reaches the shell as a variable, and never as a part of the script.
+  expect(workflow.match(/^ *run: .*$|^ {8}run: \|[\s\S]*?(?=\n {6}- )/gm)?.join("")).not.toContain("${{");
 });
 
 it("a release without a version, a repository or provenance stops before it tests anything", async () => {
