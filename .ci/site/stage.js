@@ -82,7 +82,7 @@ function isPage(path) {
 }
 
 function isShown(path) {
-  return statSync(path).isDirectory() || ["", ".md", ".ts", ".js", ".json", ".sh"].includes(extname(path));
+  return statSync(path).isDirectory() || ["", ".md", ".ts", ".js", ".json", ".sh", ".yml"].includes(extname(path));
 }
 
 /** Where the page of a file or folder is: Markdown as itself, and everything else beside its own name. */
