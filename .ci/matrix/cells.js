@@ -26,8 +26,11 @@ import {
   JEST_TEST,
   MTS,
   NEST_TS,
+  NEXT_CHECK,
+  NEXT_CONFIG,
   NODE_TEST,
   RUNTIME,
+  SHIPPING,
   TWO_COPIES,
   VITEST_DOM_TEST,
   VITEST_TEST,
@@ -282,14 +285,43 @@ const OLDER_CLIENT = cell(
   ["main.js"],
 );
 
+/** The program of the page, as it stands there: only the table has a name of its own. */
+const NEXT = {
+  ...cell(
+    "Next.js, the program of guides/http-services.md",
+    "commonjs",
+    {
+      ...filesOf("docs/guides/http-services.md", /^(lib\/|app\/|instrumentation)/, (code) =>
+        code.replaceAll('"locks"', "String(process.env.TABLE_NAME)"),
+      ),
+      "package.json": JSON.stringify({ private: true }),
+      "lib/shipping.ts": SHIPPING,
+      "next.config.mjs": NEXT_CONFIG,
+      "main.mjs": NEXT_CHECK,
+    },
+    ["main.mjs"],
+  ),
+  build: (folder) =>
+    run(process.execPath, [join("..", "node_modules", "next", "dist", "bin", "next"), "build"], { cwd: folder }),
+};
+
 /** With the newest versions of the dependencies that the package allows, and with the lowest. */
 export const CELLS = {
   newest: [...PLAIN, ...OTHERS, ...TEST_RUNNERS, ...DOMS, ...TESTING, ...BUNDLES, ONE_BUNDLE, ...TYPESCRIPT, ...MIXED],
   ...Object.fromEntries(NESTS.map((nest) => [`NestJS ${nest}`, NEST])),
   lowest: [...PLAIN.slice(0, 2), TEST_RUNNERS[0], TYPESCRIPT.find(({ name }) => /5\.9, module nodenext/.test(name))],
   "older client": [OLDER_CLIENT],
+  "Next.js": [NEXT],
   pnpm: STRICT,
 };
+
+/** The programs that a page has readers save under these names. */
+function filesOf(page, names, adapt) {
+  const blocks = readFileSync(page, "utf8").matchAll(/^<!-- file: (\S+) -->\n```ts\n(.*?)^```$/gms);
+  const files = [...blocks].filter(([, file]) => names.test(file)).map(([, file, code]) => [file, adapt(code)]);
+  if (files.length === 0) throw new Error(`${page} has no programs of this name: ${names}`);
+  return Object.fromEntries(files);
+}
 
 function esbuild(folder, args) {
   return run(join("..", "node_modules", ".bin", "esbuild"), args, { cwd: folder });

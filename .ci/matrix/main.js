@@ -65,6 +65,11 @@ try {
         [...tools, ...newest, `@nestjs/common@${nest}`, `@nestjs/core@${nest}`, "reflect-metadata", "rxjs"],
       ]),
     ),
+    "Next.js": [
+      ...tools.filter((tool) => /^(typescript|@types\/node)@/.test(tool)),
+      ...newest,
+      ...["next@16", "react@19", "react-dom@19", "@types/react@19"],
+    ],
     "older client": [...tools, ...oldest.filter((name) => name.includes("client-dynamodb"))],
     // What the package depends on is no dependency of its user.
     pnpm: tools.filter((tool) => /^(typescript|@types\/node)@/.test(tool)),

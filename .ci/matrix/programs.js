@@ -386,3 +386,60 @@ main().catch((error: unknown) => {
   process.exitCode = 1;
 });
 `;
+
+/** The work that a page leaves to its reader: it tells how many of it run at once, or whether its process may still take locks. */
+export const SHIPPING = `import { setTimeout as sleep } from "node:timers/promises";
+import { locks } from "./locks";
+
+let running = 0;
+
+export async function ship(order: string, signal: AbortSignal): Promise<string> {
+  running += 1;
+  const most = running;
+  await sleep(order === "slow" ? 3_000 : 50, undefined, { signal });
+  running -= 1;
+  if (order !== "slow") return String(most);
+  return await locks.mutex("another").tryLock().then(() => "open", (error) => error.code);
+}
+`;
+
+export const NEXT_CONFIG = `import { join } from "node:path";
+const root = join(import.meta.dirname, "..");
+export default { turbopack: { root }, outputFileTracingRoot: root };
+`;
+
+export const NEXT_CHECK = `import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { LockTable } from "dynamutex";
+
+const locks = new LockTable({ tableName: process.env.TABLE_NAME });
+await locks.create();
+const server = spawn(process.execPath, ["../node_modules/next/dist/bin/next", "start", "--port", "0"]);
+const ended = once(server, "exit");
+let told = "";
+for (const stream of [server.stdout, server.stderr]) stream.on("data", (data) => (told += data));
+try {
+  const address = () => told.match(/http:.{2}localhost:[0-9]+/)?.[0];
+  while (!told.includes("Ready")) await Promise.race([once(server.stdout, "data"), ended.then(() => Promise.reject(told))]);
+  const ask = (order) => fetch(address() + "/orders/" + order, { method: "POST" });
+  const contending = await Promise.all([1, 2, 3, 4, 5, 6].map(() => ask("7").then((reply) => reply.text())));
+  expect("at once", contending, ["1", "1", "1", "1", "1", "1"]);
+  await locks.mutex("order#8").run(async () => expect("held", (await ask("8")).status, 409));
+  const slow = ask("slow");
+  while ((await locks.mutex("order#slow").inspect()) === null) await sleep(50);
+  server.kill("SIGTERM");
+  expect("after SIGTERM", await (await slow).text(), "LOCK_CLOSED");
+  await ended;
+  expect("left", await locks.mutex("order#slow").inspect(), null);
+} finally {
+  server.kill("SIGKILL");
+  await locks.close();
+}
+console.log(${JSON.stringify(PRINTED)});
+
+function expect(what, actual, expected) {
+  const [is, should] = [JSON.stringify(actual), JSON.stringify(expected)];
+  if (is !== should) throw new Error(what + ": " + is + ", and should be " + should + "; Next.js said " + told);
+}
+`;
