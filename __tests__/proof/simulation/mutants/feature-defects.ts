@@ -67,7 +67,7 @@ export const FEATURE_DEFECTS: Defects = {
     },
   },
   "the drain ignores the sections that run": {
-    takesOut: ["locks#locks: close()", "protocol#closing"],
+    takesOut: ["locks#while-you-hold-it: close()", "protocol#closing"],
     "session/closing.ts": { "=> this.#drainEnds - this.#clock.atLeast();": "=> 0;" },
   },
   "a close waits for the last section, however long that takes": {
@@ -80,7 +80,7 @@ export const FEATURE_DEFECTS: Defects = {
     test: "dynamodb/admin/create-table",
   },
   "a close does not know that a section has called it": {
-    takesOut: ["locks#locks: close()"],
+    takesOut: ["locks#while-you-hold-it: close()"],
     "session/section-stack.ts": { "functionsOnStack().includes(name)": "false" },
     test: "behaviour/closing-inside",
   },

@@ -21,7 +21,7 @@ const SECTIONS: Readonly<Record<string, (anchor: string) => boolean>> = {
   queue: (anchor) => anchor === "how-it-works",
   "fencing-and-guards": (anchor) => anchor === "what-a-guard-asks",
   "leader-election": (anchor) => ["the-steps", "what-is-promised"].includes(anchor),
-  locks: (anchor) => ["locks", "losing-a-lock"].includes(anchor),
+  locks: (anchor) => ["locks", "waiting", "while-you-hold-it", "names", "losing-a-lock"].includes(anchor),
   options: (anchor) => anchor === "the-default-client",
   table: (anchor) => anchor === "the-table",
   "several-locks": (anchor) => anchor === "the-set",
@@ -31,7 +31,7 @@ const SECTIONS: Readonly<Record<string, (anchor: string) => boolean>> = {
 /** What stands among the rules, and why no edit of lib/ can take it out. */
 const NO_RULES: Readonly<Record<string, string>> = {
   "trap 53": "it is about the programs of the pages, and not about lib/; its tests run these programs",
-  "locks#locks: Between processes there is no order":
+  "locks#waiting: Between processes there is no order":
     "it promises nothing; the promise of a fair mutex is a rule of its own page",
 };
 

@@ -4,7 +4,7 @@ import type { Defects } from "./defect.js";
 export const PROMISE_DEFECTS: Defects = {
   // What the four calls promise: docs/guides/locks.md.
   "a name is compared in its composed form": {
-    takesOut: ["locks#locks"],
+    takesOut: ["locks#locks", "locks#names"],
     "protocol/addresses.ts": {
       "lockAt = (name: string): Address => ({ name, sort: LOCK_SORT })":
         'lockAt = (name: string): Address => ({ name: name.normalize("NFC"), sort: LOCK_SORT })',
@@ -12,41 +12,41 @@ export const PROMISE_DEFECTS: Defects = {
     test: "behaviour/taking/uncontended",
   },
   "the signal of a run() does not reach its section": {
-    takesOut: ["locks#locks: A signal given to lock()"],
+    takesOut: ["locks#waiting: A signal given to lock()"],
     "section-calls.ts": { "lock.follow(signal)": "lock.follow(undefined)" },
     test: "behaviour/lockable",
   },
   "the signal of a lock() aborts the lock's own": {
-    takesOut: ["locks#locks: A signal given to lock()"],
+    takesOut: ["locks#waiting: A signal given to lock()"],
     "section-calls.ts": {
       "settle: (lock) => call.settle(lock) }": "settle: (lock) => { lock.follow(signal); call.settle(lock); } }",
     },
     test: "behaviour/lockable",
   },
   "a loss hides what the function of a run() has thrown": {
-    takesOut: ["locks#locks: run() rejects"],
+    takesOut: ["locks#while-you-hold-it: run() rejects"],
     "section-calls.ts": { "await lock.unlock().catch(() => undefined);": "await lock.unlock();" },
     test: "behaviour/holding/unlock",
   },
   "a run() whose lock was lost is a success": {
-    takesOut: ["locks#locks: run() rejects", "locks#losing-a-lock: The end of the await using block"],
+    takesOut: ["locks#while-you-hold-it: run() rejects", "locks#losing-a-lock: The end of the await using block"],
     "section-calls.ts": {
       "await lock.unlock(); return value;": "await lock.unlock().catch(() => undefined); return value;",
     },
     test: "behaviour/holding/unlock",
   },
   "a lease passes to a section that has data": {
-    takesOut: ["locks#locks: Callers in one process queue"],
+    takesOut: ["locks#waiting: Callers in one process queue"],
     "queues/fits.ts": { "if (data !== undefined || lease.renewals.mayHaveData ||": "if (" },
     test: "behaviour/taking/hand-over",
   },
   "a timer keeps the process alive": {
-    takesOut: ["trap 15", "locks#locks: A lock() that waits keeps"],
+    takesOut: ["trap 15", "locks#waiting: A lock() that waits keeps"],
     "time/clock.ts": { "(timer as Partial<NodeJS.Timeout>).unref?.();": "" },
     test: "time/clock",
   },
   "a process exits although a call waits": {
-    takesOut: ["trap 15", "locks#locks: A lock() that waits keeps"],
+    takesOut: ["trap 15", "locks#waiting: A lock() that waits keeps"],
     "time/clock.ts": {
       "const timer = setTimeout(wake, timerMs(ms));": "const timer = setTimeout(wake, timerMs(ms)).unref();",
       "const timer = setInterval(() => undefined, MAX_TIMER_MS);":
@@ -55,16 +55,16 @@ export const PROMISE_DEFECTS: Defects = {
     test: "time/clock",
   },
   "a lock is renewed once": {
-    takesOut: ["locks#locks: The library renews"],
+    takesOut: ["locks#while-you-hold-it: The library renews"],
     "holding/renewals.ts": { "this.#arm(Math.max(isLonger ? 0 : RENEW_AGAIN_MS, this.#dueIn()));": "" },
   },
   "a lock is held beyond maxHoldMs": {
-    takesOut: ["locks#locks: The library renews"],
+    takesOut: ["locks#while-you-hold-it: The library renews"],
     "holding/term.ts": { "clock.atMost() + this.settings.maxHoldMs": "Number.POSITIVE_INFINITY" },
     test: "behaviour/holding/renewal",
   },
   "waitMs does not end a wait": {
-    takesOut: ["locks#locks: End a wait"],
+    takesOut: ["locks#waiting: End a wait"],
     "taking/call.ts": { "else if (Number.isFinite(waitMs))": "else if (Number.isNaN(waitMs))" },
     test: "behaviour/lockable",
   },
@@ -106,17 +106,17 @@ export const PROMISE_DEFECTS: Defects = {
     test: "behaviour/taking/wait-bounds",
   },
   "a signal does not end a wait": {
-    takesOut: ["locks#locks: End a wait"],
+    takesOut: ["locks#waiting: End a wait"],
     "taking/call.ts": { "signal && onAbort(signal, () => this.fail(": "signal && onAbort(signal, () => void (" },
     test: "behaviour/lockable",
   },
   "a hold is over with its section": {
-    takesOut: ["locks#locks: holdAtLeastMs"],
+    takesOut: ["locks#while-you-hold-it: holdAtLeastMs"],
     "holding/exit.ts": { "this.hold = ms > 0 ?": "this.hold = ms > 0 && clock.atMost() < 0 ?" },
     test: "behaviour/cron/hold",
   },
   "a close leaves those who wait in line": {
-    takesOut: ["locks#locks: close()"],
+    takesOut: ["locks#while-you-hold-it: close()"],
     "session/session.ts": { "for (const stop of [...this.#waits]) stop(reason);": "" },
     test: "behaviour/closing",
   },

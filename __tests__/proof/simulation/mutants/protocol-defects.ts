@@ -59,7 +59,11 @@ export const PROTOCOL_DEFECTS: Defects = {
     },
   },
   "a take forgets the tick that the row remembers": {
-    takesOut: ["locks#locks: holdAtLeastMs", "protocol#ticks: With a tick", "protocol#late-copies: take for a tick"],
+    takesOut: [
+      "locks#while-you-hold-it: holdAtLeastMs",
+      "protocol#ticks: With a tick",
+      "protocol#late-copies: take for a tick",
+    ],
     "protocol/rules.ts": { "newTick: where(IS_LATER_TICK)": "newTick: where()" },
   },
   "a put replaces a row that remembers something": {

@@ -86,7 +86,7 @@ export const QUEUE_DEFECTS: Defects = {
     test: "behaviour/fair/queue",
   },
   "the callers of a process are served in another order": {
-    takesOut: ["locks#locks: Callers in one process queue", "fair-queue#what-order-means"],
+    takesOut: ["locks#waiting: Callers in one process queue", "fair-queue#what-order-means"],
     "queues/line.ts": { "this.waiters.find(": "this.waiters.findLast(" },
     "queues/sections.ts": {
       "const [first] = line.waiters;": "const first = line.waiters.at(-1);",

@@ -180,19 +180,19 @@ export const TAKING_DEFECTS: Defects = {
     test: "behaviour/taking/takeover",
   },
   "a long wait behind another process is not told": {
-    takesOut: ["locks#locks: A call that has waited"],
+    takesOut: ["locks#waiting: A call that has waited"],
     "taking/stuck.ts": {
       "if (holder !== undefined && !isTold) {": "if (leaseInUse(session, holder?.uuid) && holder && !isTold) {",
     },
     test: "behaviour/taking/long-wait",
   },
   "a candidate of an election is told as a call that waits long": {
-    takesOut: ["locks#locks: A call that has waited"],
+    takesOut: ["locks#waiting: A call that has waited"],
     "taking/call.ts": { " || this.bounds.isCandidate) return;": ") return;" },
     test: "behaviour/taking/long-wait",
   },
   "nested locks are not told": {
-    takesOut: ["locks#locks: A mutex is not re-entrant"],
+    takesOut: ["locks#waiting: A mutex is not re-entrant"],
     "taking/stuck.ts": { "else tell(session, number, lease, now - waitsSince);": "else void tell;" },
     test: "behaviour/taking/stuck",
   },
@@ -224,7 +224,7 @@ export const TAKING_DEFECTS: Defects = {
   },
   "unlock() resolves although the lock was lost": {
     takesOut: [
-      "locks#locks: run() rejects",
+      "locks#while-you-hold-it: run() rejects",
       "locks#losing-a-lock: The end of the await using block",
       "shutdown#what-is-promised: A revoked section",
     ],
