@@ -311,3 +311,12 @@ test("docs/guides/local-development.md quotes what a LockTable says of an endpoi
   expect(told).toMatch(/^endpoint: /);
   expect(pageAt("docs/guides/local-development.md").text.replaceAll("\n", " ")).toContain(`\`${told}\``);
 });
+
+test("a line of code has 120 letters at most, so that a block at a desk does not scroll", () => {
+  const long = [README, ...DOCS]
+    .filter(({ path }) => !path.startsWith("docs/design/"))
+    .flatMap(blocksOf)
+    .filter(({ language }) => language !== "console") // what a command prints, which wraps
+    .flatMap(({ page, text }) => text.split("\n").flatMap((line) => (line.length > 120 ? [`${page}: ${line}`] : [])));
+  expect(long).toEqual([]);
+});
