@@ -54,11 +54,43 @@ console.log(await invoke(ORDER, 3_000)); // Lambda's default
 process.exit();
 `;
 
+/** What has been shipped is written down at the end, as where a service has its own table. The orders of the test are few. */
+const ORDERS = `
+const shipped = new Set<string>();
+export async function wasShipped(order: string): Promise<boolean> {
+  return shipped.has(order);
+}
+export async function ship(order: string, signal: AbortSignal): Promise<void> {
+  if (order.startsWith("no")) throw new Error("no such order");
+  console.log("ships " + order);
+  await new Promise((done) => setTimeout(done, 50));
+  signal.throwIfAborted();
+  shipped.add(order);
+}
+`;
+
+/** What SQS does: two invocations get the same message, and a third one gets it later. */
+const QUEUE = `
+import { handler } from "./queue.js";
+
+const message = (messageId: string, order: string) => ({ messageId, body: JSON.stringify({ order }) });
+const batch = { Records: [message("m-1", "17"), message("m-2", "no-18")] };
+const answers = [...(await Promise.all([handler(batch), handler(batch)])), await handler({ Records: [message("m-1", "17")] })];
+console.log(JSON.stringify(answers.map(({ batchItemFailures }) => batchItemFailures.map(({ itemIdentifier }) => itemIdentifier))));
+process.exit();
+`;
+
 let programs: PagePrograms;
 let locks: LockTable;
 
 beforeAll(async () => {
-  const given = { "shipping.ts": SHIPPING, "invoices.ts": INVOICES, "runtime.ts": RUNTIME };
+  const given = {
+    "shipping.ts": SHIPPING,
+    "invoices.ts": INVOICES,
+    "runtime.ts": RUNTIME,
+    "orders.ts": ORDERS,
+    "queue-runtime.ts": QUEUE,
+  };
   programs = await pagePrograms({ pages: ["docs/guides/lambda.md"], given });
   locks = new LockTable({ tableName: programs.tableName, client: testClient() });
 });
@@ -129,4 +161,11 @@ test("the sizes are those of docs/reference/packaging.md", () => {
     Math.round(Number(packaging.split(`a minified handler ${which} | `)[1]?.split(" kB")[0])),
   );
   expect(told?.map(Number)).toEqual(measured);
+});
+
+test("trap 53: a message of SQS that comes three times ships its order once, and one that fails comes again alone", async () => {
+  await using program = programs.start("queue-runtime.ts");
+  const { code } = await program.exit;
+  const printed = program.lines.filter((line) => line.startsWith("ships") || line.startsWith("["));
+  expect({ code, printed }).toEqual({ code: 0, printed: ["ships 17", '[["m-2"],["m-2"],[]]'] });
 });

@@ -132,3 +132,89 @@ test("two instances that start at once migrate one after the other, with each li
     ]);
   }
 });
+
+/** The reader's model, which takes its time, and its store of histories. */
+const MODEL = `
+const histories = new Map<string, readonly string[]>();
+let running = 0;
+export const load = async (conversation: string) => histories.get(conversation) ?? [];
+export const save = async (conversation: string, history: readonly string[]) => void histories.set(conversation, history);
+export async function complete(history: readonly string[], signal: AbortSignal): Promise<string> {
+  running += 1;
+  console.log("answers " + history.at(-1) + ", " + running + " at a time");
+  try {
+    await new Promise((done, fail) => {
+      setTimeout(done, history.at(-1) === "long" ? 600_000 : 100).unref();
+      signal.addEventListener("abort", () => fail(signal.reason), { once: true });
+    });
+    return "re: " + history.at(-1);
+  } finally {
+    running -= 1;
+  }
+}
+`;
+
+/** Three messages at once, then one whose client goes while it is answered, beside one that waits for too short a time. */
+const TALK = `
+import { answer } from "./conversation.js";
+import { load } from "./model.js";
+
+const stays = new AbortController().signal;
+const keepAlive = setInterval(() => undefined, 1_000);
+const first = answer("c", "one", stays);
+await new Promise((done) => setTimeout(done, 30));
+await Promise.all([first, answer("c", "two", stays), answer("c", "three", stays)]);
+const client = new AbortController();
+const long = answer("c", "long", client.signal).catch((error: Error) => error.message);
+await new Promise((done) => setTimeout(done, 200));
+console.log(JSON.stringify(await answer("c", "late", stays)));
+client.abort(new Error("the client has gone"));
+console.log(await long);
+console.log((await load("c")).join(", "));
+clearInterval(keepAlive);
+process.exit();
+`;
+
+test("trap 53: messages of one conversation are answered one after the other, in order; the model's call ends with its client", async () => {
+  const given = { "model.ts": MODEL, "talk.ts": TALK };
+  await using talk = await pagePrograms({ pages: [PAGE], only: ["conversation.ts"], given });
+  await using program = talk.start("talk.ts", { WAIT_MS: "1500" });
+  const { code } = await program.exit;
+  expect({ code, lines: program.lines }).toEqual({
+    code: 0,
+    lines: [
+      ...[
+        "answers one, 1 at a time",
+        "answers two, 1 at a time",
+        "answers three, 1 at a time",
+        "answers long, 1 at a time",
+      ],
+      '{"status":409,"text":"still answering: try again"}',
+      "the client has gone",
+      "one, re: one, two, re: two, three, re: three",
+    ],
+  });
+});
+
+/** The reader's tool: it looks what is done, and does the rest. What is done, and how many are at it, stands in files. */
+const MIGRATIONS = `
+import { appendFile, mkdir, readFile, rmdir } from "node:fs/promises";
+export async function migrate(): Promise<void> {
+  await mkdir("migrating"); // fails where another is at it
+  const done = await readFile("migrated", "utf8").catch(() => "");
+  await new Promise((wait) => setTimeout(wait, 100));
+  if (done === "") await appendFile("migrated", "1");
+  if (done === "") console.log("migrates");
+  await rmdir("migrating");
+}
+`;
+
+test("trap 53: of processes that start at once, one migrates, and all go on", async () => {
+  const given = { "migrations.ts": MIGRATIONS };
+  await using deploy = await pagePrograms({ pages: [PAGE], only: ["migrate.ts"], given });
+  const instances = [0, 1, 2].map(() => deploy.start("migrate.ts"));
+  const codes = await Promise.all(instances.map(async (instance) => (await instance.exit).code));
+  const lines = instances.flatMap((instance) => instance.lines).sort();
+  const all = "the database is up to date";
+  expect({ codes, lines }).toEqual({ codes: [0, 0, 0], lines: ["migrates", all, all, all] });
+});
