@@ -88,7 +88,7 @@ export const TAKING_DEFECTS: Defects = {
     "session/sightings.ts": { "uuid !== undefined && this.#abandoned.has(uuid)": "uuid === null" },
   },
   "a process remembers fewer rows than it asks for at once": {
-    takesOut: ["protocol#taking-over", "guarantees#networks-and-crashes: tryLock() is refused"],
+    takesOut: ["protocol#taking-over", "guarantees#networks-and-crashes: tryLock() and tryRun() decide"],
     "session/sightings.ts": { "MOST_REMEMBERED = 100_000": "MOST_REMEMBERED = 1" },
     test: "behaviour/taking/many-names",
   },
