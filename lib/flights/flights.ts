@@ -163,6 +163,8 @@ class LockFlights implements FlightClaims {
 
   /** The `waitMs` of a call has passed, and a try goes on that it shares. */
   #goesOn(call: Call<Served>): void {
+    // One that has ended as it was made the leader would stay here, and its review would ask for the next one without an end.
+    if (call.isSettled) return;
     this.#overdue.add(call);
     if (this.#leader?.call !== call) this.#leader?.call.onOverdue?.();
   }

@@ -149,7 +149,7 @@ export class Line {
 
   /** A call, whose `waitMs` has passed, goes on until the next {@link review}, which may end it. */
   addOverdue(call: Call<unknown>): void {
-    if (this.#overdue.has(call)) return;
+    if (this.#overdue.has(call) || call.isSettled) return;
     this.#overdue.add(call);
     call.atEnd(() => this.#overdue.delete(call));
   }

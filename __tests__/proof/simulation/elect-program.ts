@@ -2,7 +2,7 @@ import { ElectionJudge } from "./elect-judge.js";
 import { type Holding, Violation } from "./invariants.js";
 import type { SimElection, SimLock } from "./protocol.js";
 import type { Step } from "./schedule.js";
-import { endsAsDocumented, hold, outcomeOf, type Stage, section, show } from "./section.js";
+import { type Asked, endsAsDocumented, hold, outcomeOf, type Stage, section, show } from "./section.js";
 
 /** How long a candidate that nobody elects goes on, after the faults. */
 const PATIENCE_MS = 60_000;
@@ -26,7 +26,7 @@ export async function stand(stage: Stage, step: Step): Promise<void> {
     ended();
     blame(candidacy.leads());
     lock = led;
-    const holding: Holding = hold(stage, led, asked);
+    const holding = holdOrBlame(stage, led, asked);
     if (election.lock !== led) blame(`${led.uuid} leads, and is not its lock`);
     await section(stage, step, holding);
     if (election.isLeader !== led.held) blame(`${led.uuid} is held: ${led.held}, and it leads: ${election.isLeader}`);
@@ -68,6 +68,16 @@ export async function stand(stage: Stage, step: Step): Promise<void> {
   }
   blame(candidacy.isDone());
   coverage.count(candidacy.terms > 1 ? "elections over after several terms" : "elections over");
+}
+
+/** What `lead` throws is no end of an election, so a violation is told to the judge. */
+function holdOrBlame(stage: Stage, led: SimLock, asked: Asked): Holding {
+  try {
+    return hold(stage, led, asked);
+  } catch (error) {
+    if (error instanceof Violation) stage.judge.blame(error.invariant, error.message);
+    throw error;
+  }
 }
 
 /** A close alone makes an election fail. */

@@ -14,6 +14,9 @@ const SLACK_MS = 1;
 /** For how long a process stands back for a mark that does not say how long its writer needs: two of the longest polls. */
 const UNSAID_NEED_MS = 2 * 400;
 
+/** A look that has no slot is given up after a quarter of the lease, and the shortest lasts 400 ms: then the lease passes on. */
+const LEAST_LOOK_MS = 98;
+
 /** A timer may ring a little early. */
 const EARLY_MS = 2;
 
@@ -68,10 +71,13 @@ export class HandOverJudge extends Watcher {
     this.count("sections that got the lease of another");
     if (lease.wasGuarded) this.count("leases passed on after a guard");
     const unseenMs = (lease.endedAt ?? 0) - lease.lookedAt;
+    const endedMs = process.time.monotonic() - (lease.endedAt ?? 0);
     lease.endedAt = undefined;
     lease.wasGuarded = false;
     if (lease.isWanted) return `${uuid} is passed on although its process has seen that others wait`;
-    if (unseenMs > lease.handOverMs + SLACK_MS) return `${uuid} is passed on after ${unseenMs} ms without a look`;
+    if (unseenMs <= lease.handOverMs + SLACK_MS) return undefined;
+    if (endedMs < LEAST_LOOK_MS) return `${uuid} is passed on after ${unseenMs} ms without a look`;
+    this.count("leases passed on after a look that got no slot");
     return undefined;
   }
 
