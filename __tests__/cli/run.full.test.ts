@@ -55,6 +55,12 @@ describe("the command under the lock", () => {
     expect(busy).toMatchObject({ code: 75, stdout: "" });
   });
 
+  test("begins no sooner than --per allows, and says of what is kept until when, and who had it", async () => {
+    const begin = () => run("--permits", "1", "--per", "1m", "--no-wait", scene.name, "--", "echo", "ran");
+    expect(await begin()).toMatchObject({ code: 0, stdout: "ran\n" });
+    expect(await begin()).toMatchObject({ code: 75, stdout: "", stderr: expect.stringContaining("until") });
+  });
+
   test("is ended by a signal: 128 and its number is the exit code", async () => {
     expect(await run(scene.name, "--", "sh", "-c", "kill -KILL $$")).toMatchObject({ code: 137, stderr: "" });
     expect(await holder()).toBeUndefined();
