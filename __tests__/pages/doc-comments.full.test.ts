@@ -14,7 +14,7 @@ const FILES =
 const IMPORTS = `import { findLockLost, type Lockable, LockTable } from "dynamutex";
 import { instrumentLocks } from "dynamutex/otel";
 import { runCoordinator } from "dynamutex/node-cron";
-import { HeldLock, InjectLocks, Locked, LockModule, OncePer, TryLocked } from "dynamutex/nestjs";
+import { HeldLock, InjectLocks, Locked, LockModule, Once, OncePer, TryLocked } from "dynamutex/nestjs";
 import { TestTable } from "dynamutex/testing";
 import { GetItemCommand, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import assert from "node:assert/strict";
