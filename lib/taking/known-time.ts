@@ -126,6 +126,10 @@ function doubtOf({ tickAt, earlyMs }: NamedByTime, { earliest, latest }: Bounds)
   const from = Math.floor(earliest);
   const spanMs = Math.ceil(latest) + earlyMs - from;
   const [tick, later] = [tickAt(from), tickAt(from + spanMs)];
+  if (tick === from && tickAt(from - 1) === from - 1) {
+    const remedy = "must name when a period has begun, and names every moment it is given: each call would run";
+    throw new LockConfigError("once", tick, remedy, { cause: tick });
+  }
   if (tick === later) return 0;
   if (tick > later) {
     const remedy =

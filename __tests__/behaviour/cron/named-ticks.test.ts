@@ -126,6 +126,7 @@ describe("a function that names no tick that has begun", () => {
     ["returns a fraction", () => 1.5, 1.5, /must return a valid Date/],
     ["names the next fire", (now) => new Date(nightly(now).getTime() + DAY_MS), expect.any(Date), /the previous fire/],
     ["names a tick of 2099", () => Date.UTC(2099, 0, 1), Date.UTC(2099, 0, 1), /the previous fire/],
+    ["names the moment that it is given", (now) => now, expect.any(Number), /each call would run/],
     ["names the time right after", (now) => now.getTime() + 1, expect.any(Number), /the previous fire/],
   ];
 
