@@ -291,7 +291,7 @@ const NEXT = {
     "Next.js, the program of guides/http-services.md",
     "commonjs",
     {
-      ...filesOf("docs/guides/http-services.md", /^(lib\/|app\/|instrumentation)/, (code) =>
+      ...filesOf("docs/guides/http-services.md", /^(lib\/|app\/|instrumentation|requests)/, (code) =>
         code.replaceAll('"locks"', "String(process.env.TABLE_NAME)"),
       ),
       "package.json": JSON.stringify({ private: true }),
