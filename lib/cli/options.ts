@@ -118,7 +118,7 @@ export function planRun(options: RunOptions): RunPlan {
     );
   }
   if (tick !== undefined && permits !== undefined) {
-    throw new Failure(`${tick} is for one run at a time: leave --permits out, or use --per with it`);
+    throw new Failure(`${tick} is for one run at a time: leave --permits out, or give --per in its place`);
   }
   if (options.take !== undefined && (permits === undefined || take > permits)) {
     throw new Failure(
