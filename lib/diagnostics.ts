@@ -91,7 +91,7 @@ export interface Diagnostics {
     /** For a set, all of its names. */
     readonly name: string;
     readonly call: number;
-    readonly because: "held" | "done" | "gave-up" | "superseded" | "timeout" | "shared";
+    readonly reason: "held" | "done" | "gave-up" | "superseded" | "timeout" | "shared";
     /** Who is in the way, as last seen. */
     readonly holder: LockInfo | undefined;
     /** How long the call waited, in ms. */
@@ -105,7 +105,7 @@ export interface Diagnostics {
     /** For a set, all of its names. */
     readonly name: string;
     readonly call: number;
-    readonly because: "aborted" | "closed" | "error";
+    readonly reason: "aborted" | "closed" | "error";
     /** What the call rejects with. */
     readonly cause: unknown;
     /** How long the call waited, in ms. */

@@ -26,8 +26,9 @@ export type TryRun<T> =
   | { readonly ran: true; readonly value: T }
   | {
       readonly ran: false;
-      readonly because: "held" | "done" | "gave-up" | "superseded";
-      readonly row: LockInfo | undefined;
+      readonly reason: "held" | "done" | "gave-up" | "superseded";
+      /** Who has the lock, as last seen; without a `uuid`, who had it last. Undefined if nobody was seen. */
+      readonly holder: LockInfo | undefined;
     };
 
 /**

@@ -125,7 +125,7 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
    *
    * @example
    * const result = await mutex.tryRun(async () => await sendInvoices());
-   * if (!result.ran) console.log(`left to ${result.row?.owner}`);
+   * if (!result.ran) console.log(`left to ${result.holder?.owner}`);
    *
    * @example
    * // Called on every host every minute, this runs once an hour on one of them, even if their clocks differ.

@@ -62,7 +62,7 @@ export class SectionCalls<Held> {
   async tryRun<T>(fn: (lock: Held) => T | Promise<T>, options: TryRunOptions = NONE): Promise<TryRun<T>> {
     checkFunction("fn", fn);
     const tried = await this.#try((this.#how.checkTryRun ?? this.#how.checkTry)(options));
-    if (tried.kind !== "granted") return { ran: false, because: tried.kind, row: tried.call.holder };
+    if (tried.kind !== "granted") return { ran: false, reason: tried.kind, holder: tried.call.holder };
     return { ran: true, value: await runUnder(tried.lock, fn) };
   }
 

@@ -45,7 +45,7 @@ class Fake implements Lockable<{ readonly name: string }> {
   async lock() { return { name: "fake" }; }
   async tryLock() { return null; }
   async run<T>(fn: (lock: { readonly name: string }) => T | Promise<T>): Promise<T> { return await fn(await this.lock()); }
-  async tryRun() { return { ran: false as const, because: "held" as const, row: undefined }; }
+  async tryRun() { return { ran: false as const, reason: "held" as const, holder: undefined }; }
 }
 
 class MyLoss extends LockLostError {

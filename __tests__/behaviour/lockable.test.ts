@@ -26,7 +26,7 @@ async function report(lockable: Lockable, job: (signal: AbortSignal) => Promise<
 
 async function reportIfFree(lockable: Lockable): Promise<string> {
   const result = await lockable.tryRun(({ name }) => `reported ${name}`, { holdAtLeastMs: 0 });
-  return result.ran ? result.value : result.because;
+  return result.ran ? result.value : result.reason;
 }
 
 type Held = Pick<Lock, "name" | "signal" | "unlock"> & AsyncDisposable;
@@ -57,7 +57,7 @@ class Fake implements Lockable<Held> {
 
   async tryRun<T>(fn: (lock: Held) => T | Promise<T>, options?: TryOptions): Promise<TryRun<T>> {
     await using lock = await this.tryLock(options);
-    if (lock === null) return { ran: false, because: "held", row: undefined };
+    if (lock === null) return { ran: false, reason: "held", holder: undefined };
     return { ran: true, value: await fn(lock) };
   }
 }
@@ -67,7 +67,7 @@ test("a double of a user's own stands in for a lock", async () => {
   const value = await fake.run(async ({ name }) => `reported ${name}`);
   expect([value, fake.calls]).toEqual(["reported fake", ["lock", "unlock"]]);
   await fake.lock();
-  expect(await fake.tryRun(() => "never")).toEqual({ ran: false, because: "held", row: undefined });
+  expect(await fake.tryRun(() => "never")).toEqual({ ran: false, reason: "held", holder: undefined });
 });
 
 test("a function that takes a Lockable takes a double, and every kind of lock", async () => {

@@ -46,7 +46,7 @@ class Fake implements Lockable<{ readonly name: string }> {
     return await fn(await this.lock());
   }
   async tryRun<T>(_fn: (lock: { readonly name: string }) => T | Promise<T>): Promise<TryRun<T>> {
-    return { ran: false, because: "held", row: undefined };
+    return { ran: false, reason: "held", holder: undefined };
   }
 }
 

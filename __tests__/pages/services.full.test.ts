@@ -28,10 +28,10 @@ const TELL = `
 import { subscribe } from "node:diagnostics_channel";
 interface Told {
   readonly name: string;
-  readonly because: string;
+  readonly reason: string;
 }
 subscribe("dynamutex:asked", (message) => console.log("asked", (message as Told).name));
-subscribe("dynamutex:failed", (message) => console.log("failed", (message as Told).name, (message as Told).because));
+subscribe("dynamutex:failed", (message) => console.log("failed", (message as Told).name, (message as Told).reason));
 `;
 
 const PROGRAMS = ["service.ts", "app.ts", "fastify-service.ts"];

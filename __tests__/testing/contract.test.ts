@@ -70,7 +70,7 @@ describe.each(TABLES)("on %s", (_, hosts) => {
     expect(await other.mutex("mutex").tryLock()).toBeNull();
     const missed = await other.mutex("mutex").tryRun(() => "never");
     const row = { owner: "one", uuid: lock.uuid, kind: "mutex", data: { job: "report" } };
-    expect(missed).toMatchObject({ ran: false, because: "held", row });
+    expect(missed).toMatchObject({ ran: false, reason: "held", holder: row });
     await expect(other.mutex("mutex").lock({ waitMs: 50 })).rejects.toMatchObject({ code: "LOCK_TIMEOUT" });
     const waiting = other.mutex("mutex").run(({ owner }) => owner);
     await lock.unlock();
@@ -99,7 +99,7 @@ describe.each(TABLES)("on %s", (_, hosts) => {
   test("a tick is granted once among all hosts", async () => {
     const ran = [];
     for (const locks of [one, other, one]) ran.push(await locks.mutex("cron").tryRun(({ tick }) => tick, { once: 7 }));
-    expect(ran.map((result) => (result.ran ? result.value : result.because))).toEqual([7, "done", "done"]);
+    expect(ran.map((result) => (result.ran ? result.value : result.reason))).toEqual([7, "done", "done"]);
     expect(await other.mutex("cron").tryRun(({ tick }) => tick, { once: 8 })).toMatchObject({ value: 8 });
   });
 

@@ -21,7 +21,7 @@ const schedule = new Cron("*/2 * * * * *", { catch: (error) => console.error(hos
     everyMs: PERIOD_MS,
     holdAtLeastMs: PERIOD_MS / 2,
   });
-  if (!turn.ran) console.log(`${host} left it to ${turn.row?.owner ?? "its own last run"}: ${turn.because}`);
+  if (!turn.ran) console.log(`${host} left it to ${turn.holder?.owner ?? "its own last run"}: ${turn.reason}`);
 });
 
 async function sendInvoices(period: number | undefined, signal: AbortSignal): Promise<void> {

@@ -35,8 +35,8 @@ class Invoices {
 class AppModule {}
 
 subscribe("dynamutex:missed", (message) => {
-  const { because, holder } = message as Diagnostics["dynamutex:missed"];
-  console.log(`${host} left it to ${holder?.owner ?? "its own last run"}: ${because}`);
+  const { reason, holder } = message as Diagnostics["dynamutex:missed"];
+  console.log(`${host} left it to ${holder?.owner ?? "its own last run"}: ${reason}`);
 });
 
 async function bootstrap(): Promise<void> {

@@ -17,7 +17,7 @@ const mutex = locks.mutex("send-invoices");
 const task = schedule("* * * * * *", async ({ date }) => {
   try {
     const turn = await mutex.tryRun((lock) => sendInvoices(date, lock.signal), { once: date });
-    if (!turn.ran) console.log(`${host} left it to ${turn.row?.owner ?? "its own last run"}: ${turn.because}`);
+    if (!turn.ran) console.log(`${host} left it to ${turn.holder?.owner ?? "its own last run"}: ${turn.reason}`);
   } catch (error) {
     console.error(host, error);
   }

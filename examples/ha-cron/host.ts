@@ -21,7 +21,7 @@ log({ kind: "started" });
 for await (const tick of ticks(TICK_MS, stop.signal)) {
   try {
     const turn = await mutex.tryRun((lock) => buildReport(tick, lock));
-    if (!turn.ran) log({ kind: "left", tick, to: turn.row?.owner ?? "another host" });
+    if (!turn.ran) log({ kind: "left", tick, to: turn.holder?.owner ?? "another host" });
   } catch (error) {
     // What went wrong at one tick must not keep the host from the next.
     const lost = findLockLost(error);

@@ -128,17 +128,20 @@ function holderIn(state: LockState | SemaphoreState | null): string | undefined 
 }
 
 /** Why the command was not run, in one line. */
-function whyNot(name: string, { because, row }: Extract<TryRun<void>, { readonly ran: false }>): string {
+function whyNot(name: string, { reason, holder }: Extract<TryRun<void>, { readonly ran: false }>): string {
   const lock = `Lock ${JSON.stringify(name)}`;
-  if (because === "gave-up") return `${lock}: tick ${row?.tick} was run ${row?.attempts} times, and none succeeded`;
-  if (because === "superseded") return `${lock}: a later tick was granted by now, ${row?.tick}`;
-  if (because === "done" && row?.succeeded) return `${lock}: tick ${row.tick} has succeeded, attempt ${row.attempts}`;
-  if (because === "done") {
-    const last = row?.tick === undefined ? "" : `: the last one granted is ${showTick(row.tick)}, to ${row.owner}`;
+  if (reason === "gave-up")
+    return `${lock}: tick ${holder?.tick} was run ${holder?.attempts} times, and none succeeded`;
+  if (reason === "superseded") return `${lock}: a later tick was granted by now, ${holder?.tick}`;
+  if (reason === "done" && holder?.succeeded)
+    return `${lock}: tick ${holder.tick} has succeeded, attempt ${holder.attempts}`;
+  if (reason === "done") {
+    const last =
+      holder?.tick === undefined ? "" : `: the last one granted is ${showTick(holder.tick)}, to ${holder.owner}`;
     return `${lock} was already granted for this tick${last}`;
   }
-  if (row === undefined) return `${lock} is held`;
-  return `${lock} ${statusOf(row)}`;
+  if (holder === undefined) return `${lock} is held`;
+  return `${lock} ${statusOf(holder)}`;
 }
 
 /** What stands behind the name of a lock that is taken. */

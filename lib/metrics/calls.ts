@@ -52,15 +52,15 @@ export class Calls {
     "dynamutex:missed": (message) => {
       const asked = this.#waited(message, "missed");
       if (asked === undefined) return;
-      this.#instruments.misses(1, { ...asked.attributes, "dynamutex.because": message.because });
+      this.#instruments.misses(1, { ...asked.attributes, "dynamutex.reason": message.reason });
     },
     "dynamutex:failed": (message) => {
       const asked = this.#waited(message, "failed");
       if (asked === undefined) return;
-      const { because, cause } = message;
+      const { reason, cause } = message;
       // The reason of an abort is the caller's, and may be anything.
-      const type = because === "error" ? { "error.type": typeOf(cause) } : undefined;
-      this.#instruments.failures(1, { ...asked.attributes, "dynamutex.because": because, ...type });
+      const type = reason === "error" ? { "error.type": typeOf(cause) } : undefined;
+      this.#instruments.failures(1, { ...asked.attributes, "dynamutex.reason": reason, ...type });
     },
     "dynamutex:wanted": (message) => {
       const section = this.#sections.get(sectionKey(message));

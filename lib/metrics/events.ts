@@ -55,7 +55,7 @@ export function countWarnings({ warnings }: Instruments, labels: Labels): Listen
   return Object.fromEntries(WARNINGS.map((channel) => [channel, count(channel)]));
 }
 
-type Failure = Diagnostics["dynamutex:failed"]["because"];
+type Failure = Diagnostics["dynamutex:failed"]["reason"];
 
 const FAILURES: Readonly<Record<Failure, Attributes>> = {
   aborted: {},
@@ -95,7 +95,7 @@ export function startAtZero({ calls, waiting, losses, failures, takeovers, warni
   calls(0);
   waiting(0);
   for (const reason of Object.keys(LOSS)) losses(0, { "dynamutex.reason": reason });
-  for (const [because, type] of Object.entries(FAILURES)) failures(0, { "dynamutex.because": because, ...type });
+  for (const [reason, type] of Object.entries(FAILURES)) failures(0, { "dynamutex.reason": reason, ...type });
   for (const takeover of Object.keys(TAKEOVERS)) takeovers(0, { "dynamutex.takeover": takeover });
   for (const channel of WARNINGS) warnings(0, eventOf(channel));
   for (const operation of Object.keys(OPERATIONS)) {

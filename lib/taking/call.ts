@@ -190,12 +190,12 @@ export class Call<Answer> {
   }
 
   /** Ends without an answer. Does nothing if the call was settled before. */
-  fail(reason: unknown, because: Diagnostics["dynamutex:failed"]["because"] = "error"): void {
-    if (!this.#end({ reason })) return;
-    this.#reject?.(reason);
+  fail(cause: unknown, reason: Diagnostics["dynamutex:failed"]["reason"] = "error"): void {
+    if (!this.#end({ reason: cause })) return;
+    this.#reject?.(cause);
     // A timeout was already published as a miss.
     if ((this.bounds.asksFor ?? 0) > 0 && !this.#isMissed)
-      this.inContext(() => publish("dynamutex:failed", { ...this.#ended, because, cause: reason }));
+      this.inContext(() => publish("dynamutex:failed", { ...this.#ended, reason, cause }));
   }
 
   /**
@@ -224,10 +224,10 @@ export class Call<Answer> {
   }
 
   /** Publishes that the call ends without the lock. */
-  missed(because: Diagnostics["dynamutex:missed"]["because"]): void {
+  missed(reason: Diagnostics["dynamutex:missed"]["reason"]): void {
     if (this.isSettled) return;
     this.#isMissed = true;
-    this.inContext(() => publish("dynamutex:missed", { ...this.#ended, because, holder: this.holder }));
+    this.inContext(() => publish("dynamutex:missed", { ...this.#ended, reason, holder: this.holder }));
   }
 
   /** Something has come of what was sent for it. If its `waitMs` has passed, it may have to end now. */

@@ -16,13 +16,13 @@ function oneHost({ maxSkewMs = 0, aheadMs = 0 } = {}) {
   return { time, ask, begin: time.now };
 }
 
-const DONE = { ran: false, because: "done" };
+const DONE = { ran: false, reason: "done" };
 
 test("a job runs once in each period of the table's clock: at the first asking, and again in the next period", async () => {
   const { time, ask, begin } = oneHost();
   await time.advance(20_000);
   expect(await ask()).toEqual({ ran: true, value: begin });
-  expect(await ask()).toMatchObject({ ...DONE, row: { tick: begin } });
+  expect(await ask()).toMatchObject({ ...DONE, holder: { tick: begin } });
   await time.advance(34_999);
   expect(await ask()).toMatchObject(DONE);
   expect(time.sleeps).toEqual([]);

@@ -64,7 +64,7 @@ describe("a lock that is held for a while at least", () => {
     await use(mutex);
     await time.advance(HOLD_MS - 1);
     expect(await other.tryLock()).toBeNull();
-    const held = { ran: false, because: "held", row: { uuid: undefined } };
+    const held = { ran: false, reason: "held", holder: { uuid: undefined } };
     expect(await mutex.tryRun(() => "again")).toMatchObject(held);
     await time.advance(1);
     expect(await mutex.tryLock()).toBeNull();

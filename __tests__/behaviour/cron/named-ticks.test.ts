@@ -27,14 +27,14 @@ function hostsWith(...clocks: readonly { readonly aheadMs?: number; readonly max
   return { time, runs, ask, begin: time.now };
 }
 
-const DONE = { ran: false, because: "done" };
+const DONE = { ran: false, reason: "done" };
 
 describe("a tick that a function names", () => {
   test("is named on the table's clock: it runs once, and the next one again", async () => {
     const { time, runs, ask, begin } = hostsWith({}, {});
     await time.advance(HOUR_MS);
     expect(await ask(0)).toMatchObject({ ran: true });
-    expect(await ask(1)).toMatchObject({ ...DONE, row: { tick: begin + HOUR_MS / 2 } });
+    expect(await ask(1)).toMatchObject({ ...DONE, holder: { tick: begin + HOUR_MS / 2 } });
     await time.advance(DAY_MS);
     expect(await ask(1)).toMatchObject({ ran: true });
     expect(runs).toEqual([begin + HOUR_MS / 2, begin + DAY_MS + HOUR_MS / 2]);

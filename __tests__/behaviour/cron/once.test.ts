@@ -18,8 +18,8 @@ function twoHosts() {
 
 const job = () => "done";
 const RAN = { ran: true, value: "done" };
-const DONE = { ran: false, because: "done" };
-const HELD = { ran: false, because: "held" };
+const DONE = { ran: false, reason: "done" };
+const HELD = { ran: false, reason: "held" };
 
 /** The row remembers this tick, and nothing ever purges it. */
 async function expectKept(tick: number, attributes: Attributes): Promise<void> {
@@ -34,12 +34,12 @@ describe("a job that runs once for each tick", () => {
     expect(await mutex.tryRun(job, { once: 100 })).toEqual(RAN);
     for (const host of [mutex, other]) {
       for (const once of [100, 99, -100]) {
-        expect(await host.tryRun(job, { once })).toMatchObject({ ...DONE, row: { tick: 100, uuid: undefined } });
+        expect(await host.tryRun(job, { once })).toMatchObject({ ...DONE, holder: { tick: 100, uuid: undefined } });
         expect(await host.tryLock({ once })).toBeNull();
       }
     }
     expect(await other.tryRun(job, { once: 101 })).toEqual(RAN);
-    expect(await mutex.tryRun(job, { once: 101 })).toMatchObject({ ...DONE, row: { tick: 101 } });
+    expect(await mutex.tryRun(job, { once: 101 })).toMatchObject({ ...DONE, holder: { tick: 101 } });
   });
 
   test("a date is its milliseconds, and a tick may be anything from -(2^53 - 1) to 2^53 - 1", async () => {
@@ -51,16 +51,16 @@ describe("a job that runs once for each tick", () => {
       await lock?.unlock();
       expect(await mutex.tryRun(job, { once })).toMatchObject(DONE);
     }
-    expect(await mutex.tryRun(job, { once: 0 })).toMatchObject({ ...DONE, row: { tick: 2 ** 53 - 1 } });
+    expect(await mutex.tryRun(job, { once: 0 })).toMatchObject({ ...DONE, holder: { tick: 2 ** 53 - 1 } });
   });
 
   test("while it runs, its own tick is done and a later one is held", async () => {
     const { mutex, other } = twoHosts();
     await using lock = await mutex.tryLock({ once: 7 });
-    expect(await other.tryRun(job, { once: 7 })).toMatchObject({ ...DONE, row: { uuid: lock?.uuid } });
-    expect(await other.tryRun(job, { once: 8 })).toMatchObject({ ...HELD, row: { uuid: lock?.uuid } });
+    expect(await other.tryRun(job, { once: 7 })).toMatchObject({ ...DONE, holder: { uuid: lock?.uuid } });
+    expect(await other.tryRun(job, { once: 8 })).toMatchObject({ ...HELD, holder: { uuid: lock?.uuid } });
     expect(await other.tryRun(job)).toMatchObject(HELD);
-    expect(await mutex.tryRun(job, { once: 8 })).toMatchObject({ ...HELD, row: { tick: 7 } });
+    expect(await mutex.tryRun(job, { once: 8 })).toMatchObject({ ...HELD, holder: { tick: 7 } });
   });
 
   test("a tick whose holder died is not run again, and the next one is, when the lease is over", async () => {
@@ -120,7 +120,7 @@ describe("a job that runs once for each tick", () => {
     const { time, mutex, other } = twoHosts();
     expect(await mutex.tryRun(job, { once: 7, holdAtLeastMs: 5_000 })).toEqual(RAN);
     expect(await other.tryRun(job, { once: 7 })).toMatchObject(DONE);
-    expect(await other.tryRun(job, { once: 8 })).toMatchObject({ ...HELD, row: { uuid: undefined } });
+    expect(await other.tryRun(job, { once: 8 })).toMatchObject({ ...HELD, holder: { uuid: undefined } });
     await time.advance(5_001);
     expect(await other.tryRun(job, { once: 8 })).toEqual(RAN);
   });

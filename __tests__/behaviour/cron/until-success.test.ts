@@ -46,9 +46,9 @@ describe("a tick that is run until it succeeds", () => {
     expect(await other.inspect()).toMatchObject({ uuid: undefined, tick: 7, attempts: 1, succeeded: false });
     expect(await other.tryRun((lock) => [lock.tick, lock.attempt], TICK)).toEqual({ ran: true, value: [7, 2] });
     for (const host of [mutex, other]) {
-      const done = { ran: false, because: "done", row: { tick: 7, attempts: 2, succeeded: true } };
+      const done = { ran: false, reason: "done", holder: { tick: 7, attempts: 2, succeeded: true } };
       expect(await host.tryRun(job, TICK)).toMatchObject(done);
-      expect(await host.tryRun(job, { once: 7 })).toMatchObject({ because: "done" });
+      expect(await host.tryRun(job, { once: 7 })).toMatchObject({ reason: "done" });
     }
     expect(await mutex.inspect()).toMatchObject({ uuid: undefined, tick: 7, attempts: 2, succeeded: true });
   });
@@ -56,13 +56,13 @@ describe("a tick that is run until it succeeds", () => {
   test("counts its runs for its own tick alone: a later tick of an older process, which keeps the numbers, is not set back", async () => {
     const { one, other } = hosts();
     const { run, end } = await begin(other.mutex("report"), { outcome: failing });
-    expect(await one.mutex("report").tryRun(job, TICK)).toMatchObject({ because: "held" });
+    expect(await one.mutex("report").tryRun(job, TICK)).toMatchObject({ reason: "held" });
     end();
     await expect(run).rejects.toBe(failure);
     const item = one.table.item(lockAt("report"));
     expect(item).toMatchObject({ tick: 7, due: 7, attempt: 1, expires: 0 });
     one.table.plant(lockAt("report"), { ...item, tick: 8 });
-    expect(await one.mutex("report").tryRun(job, TICK)).toMatchObject({ ran: false, because: "superseded" });
+    expect(await one.mutex("report").tryRun(job, TICK)).toMatchObject({ ran: false, reason: "superseded" });
     expect(one.row("report")).toMatchObject({ tick: 8 });
   });
 
@@ -70,10 +70,10 @@ describe("a tick that is run until it succeeds", () => {
     const { mutex, other } = twoHosts();
     const { lock, run, end } = await begin(mutex);
     expect(lock).toMatchObject({ tick: 7, attempt: 1 });
-    expect(await other.tryRun(job, TICK)).toMatchObject({ because: "held", row: { owner: "a", succeeded: false } });
+    expect(await other.tryRun(job, TICK)).toMatchObject({ reason: "held", holder: { owner: "a", succeeded: false } });
     end();
     expect(await run).toEqual(RAN);
-    expect(await other.tryRun(job, TICK)).toMatchObject({ because: "done" });
+    expect(await other.tryRun(job, TICK)).toMatchObject({ reason: "done" });
   });
 
   test("is run again after a death, once the lease is over, and the run of the dead is not recorded any more", async () => {
@@ -93,11 +93,11 @@ describe("a tick that is run until it succeeds", () => {
     const options = { once: 7, untilSuccess: { maxAttempts: 2 } };
     await expect(mutex.tryRun(failing, options)).rejects.toBe(failure);
     const { run, end } = await begin(other, { options, outcome: failing });
-    expect(await mutex.tryRun(job, options)).toMatchObject({ because: "held" });
+    expect(await mutex.tryRun(job, options)).toMatchObject({ reason: "held" });
     end();
     await expect(run).rejects.toBe(failure);
     for (const host of [mutex, other]) {
-      expect(await host.tryRun(job, options)).toMatchObject({ because: "gave-up", row: { tick: 7, attempts: 2 } });
+      expect(await host.tryRun(job, options)).toMatchObject({ reason: "gave-up", holder: { tick: 7, attempts: 2 } });
     }
     expect(await mutex.tryRun(job, { once: 7, untilSuccess: { maxAttempts: 3 } })).toEqual(RAN);
   });
@@ -105,7 +105,7 @@ describe("a tick that is run until it succeeds", () => {
   test("is run again after its row was deleted, also by a host that has seen the row", async () => {
     const { table, mutex, other } = twoHosts();
     const { run, end } = await begin(mutex);
-    expect(await other.tryRun(job, TICK)).toMatchObject({ because: "held" });
+    expect(await other.tryRun(job, TICK)).toMatchObject({ reason: "held" });
     table.lose("report", "deleted");
     end();
     await expect(run).rejects.toMatchObject({ code: "LOCK_STORE" });
@@ -115,7 +115,7 @@ describe("a tick that is run until it succeeds", () => {
   test("untilSuccess: false is what leaving it out is", async () => {
     const { mutex, other } = twoHosts();
     await expect(mutex.tryRun(failing, { once: 7, untilSuccess: false })).rejects.toBe(failure);
-    expect(await other.tryRun(job, { once: 7, untilSuccess: false })).toMatchObject({ because: "done" });
+    expect(await other.tryRun(job, { once: 7, untilSuccess: false })).toMatchObject({ reason: "done" });
     expect(await other.inspect()).toMatchObject({ attempts: undefined });
     expect(await mutex.tryRun(job, { untilSuccess: false })).toEqual(RAN);
   });
@@ -133,7 +133,7 @@ describe("a tick that is run until it succeeds", () => {
       expect(await host.inspect()).toMatchObject({ attempts: 0, succeeded: false });
     }
     expect(await other.tryRun((lock) => lock.attempt, options)).toEqual({ ran: true, value: 1 });
-    expect(await mutex.tryRun(job, options)).toMatchObject({ because: "done" });
+    expect(await mutex.tryRun(job, options)).toMatchObject({ reason: "done" });
   });
 
   test("a later tick supersedes one that is open, with its own number of attempts", async () => {
@@ -141,7 +141,7 @@ describe("a tick that is run until it succeeds", () => {
     await expect(mutex.tryRun(failing, TICK)).rejects.toBe(failure);
     await expect(mutex.tryRun(failing, TICK)).rejects.toBe(failure);
     expect(await other.tryRun((lock) => lock.attempt, { ...TICK, once: 8 })).toEqual({ ran: true, value: 1 });
-    expect(await mutex.tryRun(job, TICK)).toMatchObject({ because: "superseded", row: { tick: 8, attempts: 1 } });
+    expect(await mutex.tryRun(job, TICK)).toMatchObject({ reason: "superseded", holder: { tick: 8, attempts: 1 } });
   });
 
   test("periods are run until they succeed as well", async () => {
@@ -154,7 +154,7 @@ describe("a tick that is run until it succeeds", () => {
     };
     expect(await ask(mutex, failing)).toBe(failure);
     expect(await ask(other, (lock) => lock.attempt)).toEqual({ ran: true, value: 2 });
-    expect(await ask(mutex, job)).toMatchObject({ because: "done" });
+    expect(await ask(mutex, job)).toMatchObject({ reason: "done" });
     await table.clock.advance(3_600_000);
     expect(await ask(mutex, (lock) => lock.attempt)).toEqual({ ran: true, value: 1 });
   });
@@ -164,9 +164,9 @@ describe("beside callers that do not ask for success", () => {
   test("a failed tick of others is done for them, and one of theirs is done for all", async () => {
     const { mutex, other } = twoHosts();
     await expect(mutex.tryRun(failing, TICK)).rejects.toBe(failure);
-    expect(await other.tryRun(job, { once: 7 })).toMatchObject({ because: "done", row: { succeeded: false } });
+    expect(await other.tryRun(job, { once: 7 })).toMatchObject({ reason: "done", holder: { succeeded: false } });
     await expect(other.tryRun(failing, { once: 8 })).rejects.toBe(failure);
-    expect(await mutex.tryRun(job, { ...TICK, once: 8 })).toMatchObject({ because: "done", row: { tick: 8 } });
+    expect(await mutex.tryRun(job, { ...TICK, once: 8 })).toMatchObject({ reason: "done", holder: { tick: 8 } });
     expect(await mutex.inspect()).toMatchObject({
       uuid: undefined,
       tick: 8,
@@ -187,7 +187,7 @@ describe("beside callers that do not ask for success", () => {
     const [mutex, other] = [locks.mutex("report", { fair: true }), others.mutex("report", { fair: true })];
     await expect(mutex.tryRun(failing, TICK)).rejects.toBe(failure);
     expect(await other.tryRun((lock) => lock.attempt, TICK)).toEqual({ ran: true, value: 2 });
-    expect(await mutex.tryRun(job, TICK)).toMatchObject({ because: "done" });
+    expect(await mutex.tryRun(job, TICK)).toMatchObject({ reason: "done" });
   });
 });
 
@@ -201,7 +201,7 @@ describe("the record of a success", () => {
     table.answer(locks);
     await table.clock.advance(5_000);
     expect(await run).toEqual(RAN);
-    expect(await other.tryRun(job, TICK)).toMatchObject({ because: "done" });
+    expect(await other.tryRun(job, TICK)).toMatchObject({ reason: "done" });
   });
 
   test("is written after a loss, too, where the row is still there: the loss is thrown, and the tick is done", async () => {
@@ -212,7 +212,7 @@ describe("the record of a success", () => {
     expect(lock.held).toBe(false);
     end();
     await expect(run).rejects.toMatchObject({ code: "LOCK_LOST", reason: "max-hold" });
-    expect(await other.tryRun(job, TICK)).toMatchObject({ because: "done", row: { succeeded: true } });
+    expect(await other.tryRun(job, TICK)).toMatchObject({ reason: "done", holder: { succeeded: true } });
   });
 
   test("is written after a close whose drain was over before the run", async () => {
@@ -223,7 +223,7 @@ describe("the record of a success", () => {
     end();
     await expect(run).rejects.toMatchObject({ code: "LOCK_LOST", reason: "closed" });
     await closed;
-    expect(await other.tryRun(job, TICK)).toMatchObject({ because: "done", row: { succeeded: true } });
+    expect(await other.tryRun(job, TICK)).toMatchObject({ reason: "done", holder: { succeeded: true } });
   });
 
   test("a run that gives its lock away before its end is not recorded", async () => {

@@ -144,7 +144,7 @@ describe("a fair lock that somebody waits for", () => {
     if (held) await scene.put(rowOf());
     const mutex = fair("a");
     expect(await mutex.tryLock()).toBeNull();
-    expect(await mutex.tryRun(() => "ran")).toMatchObject({ ran: false, because: "held" });
+    expect(await mutex.tryRun(() => "ran")).toMatchObject({ ran: false, reason: "held" });
     await expect(mutex.lock({ waitMs: 0 })).rejects.toBeInstanceOf(LockTimeoutError);
     expect(scene.proxy.counts()).toEqual({ Query: 3 });
     expect(await rows.owners()).toEqual(["owner 7"]);

@@ -221,7 +221,7 @@ describe("a lock that is handed off", () => {
     expect(resumed.tick).toBe(7);
     await resumed.unlock();
     expect(other.row(NAME)).toMatchObject({ tick: 7, uuid: undefined, expires: 0 });
-    expect(await one.mutex(NAME).tryRun(() => 1, { once: 7 })).toMatchObject({ ran: false, because: "done" });
+    expect(await one.mutex(NAME).tryRun(() => 1, { once: 7 })).toMatchObject({ ran: false, reason: "done" });
   });
 
   test("keeps its holdAtLeastMs, counted from when it was taken", async () => {

@@ -24,8 +24,8 @@ const TELLING: { readonly [Name in keyof Diagnostics]: (message: Diagnostics[Nam
   "dynamutex:wanted": ({ call }) => [call],
   "dynamutex:lost": ({ call, reason }) => [call, reason],
   "dynamutex:released": ({ call }) => [call],
-  "dynamutex:missed": ({ call, because }) => [call, because],
-  "dynamutex:failed": ({ call, because }) => [call, because],
+  "dynamutex:missed": ({ call, reason }) => [call, reason],
+  "dynamutex:failed": ({ call, reason }) => [call, reason],
   "dynamutex:blocked": ({ call }) => [call],
   "dynamutex:stuck": ({ call }) => [call],
   "dynamutex:forced": () => [],
@@ -161,8 +161,8 @@ describe("a call that has asked tells once what came of it:", () => {
   function hearEnds(): readonly string[] {
     const ends: string[] = [];
     hear("dynamutex:acquired", () => ends.push("acquired"));
-    hear("dynamutex:missed", ({ because }) => ends.push(`missed ${because}`));
-    hear("dynamutex:failed", ({ because }) => ends.push(`failed ${because}`));
+    hear("dynamutex:missed", ({ reason }) => ends.push(`missed ${reason}`));
+    hear("dynamutex:failed", ({ reason }) => ends.push(`failed ${reason}`));
     return ends;
   }
 
@@ -196,7 +196,7 @@ describe("a call that has asked tells once what came of it:", () => {
     expect(asked).toHaveLength(ends.length);
     expect(missed[2]).toMatchObject({ name: `${scene.name}, other`, holder: { owner: "elsewhere#1" } });
     const ended = { name: scene.name, call: asked[4]?.call, cause: controller.signal.reason, waitedMs: 300 };
-    expect(failed[0]).toEqual({ ...ended, because: "aborted" });
+    expect(failed[0]).toEqual({ ...ended, reason: "aborted" });
   });
 
   test("a table that cannot be used", async () => {

@@ -161,8 +161,7 @@ describe("the events of a section", () => {
 describe("a call that ends without the lock tells why", () => {
   const missed = () => hear("dynamutex:missed");
   type Missed = readonly Diagnostics["dynamutex:missed"][];
-  const whyOf = (messages: Missed) =>
-    messages.map(({ because, waitedMs, holder }) => [because, waitedMs, holder?.owner]);
+  const whyOf = (messages: Missed) => messages.map(({ reason, waitedMs, holder }) => [reason, waitedMs, holder?.owner]);
 
   test("where a try finds it held, by another host or by its own", async () => {
     const heard = missed();

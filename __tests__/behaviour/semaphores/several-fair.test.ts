@@ -120,7 +120,7 @@ test("a place that needs more than another host declares ends with a timeout tha
   await time.advance(2_000);
   expect(await failure).toMatchObject({ code: "LOCK_TIMEOUT", message: expect.stringContaining("permits-differ") });
   expect(differ).toMatchObject([{ name: NAME, permits: 3, others: 2, owner: "few" }]);
-  expect(missed).toMatchObject([{ because: "timeout" }]);
+  expect(missed).toMatchObject([{ reason: "timeout" }]);
   await time.advanceUntil(() => places(many).length === 0);
   // Two are as many as the other host knows of.
   await held.unlock();

@@ -93,7 +93,7 @@ test("all or none: a try that finds too few free takes none, and sends no write"
   await using _held = await one.semaphore(NAME, { permits: 3 }).lock({ permits: 2 });
   const semaphore = other.semaphore(NAME, { permits: 3 });
   expect(await semaphore.tryLock({ permits: 2 })).toBeNull();
-  expect(await semaphore.tryRun(() => undefined, { permits: 3 })).toMatchObject({ ran: false, because: "held" });
+  expect(await semaphore.tryRun(() => undefined, { permits: 3 })).toMatchObject({ ran: false, reason: "held" });
   expect(other.sent.filter(({ kind }) => kind === "write" || kind === "writeAll")).toEqual([]);
   await using light = await semaphore.tryLock();
   expect(light?.held).toBe(true);

@@ -116,7 +116,7 @@ test("tryLock gives null where its own process holds all permits, without a requ
   host.told();
   expect(await semaphore.tryLock()).toBeNull();
   const result = await semaphore.tryRun(() => "never");
-  expect(result).toMatchObject({ ran: false, because: "held", row: { kind: "semaphore", uuid: other.uuid } });
+  expect(result).toMatchObject({ ran: false, reason: "held", holder: { kind: "semaphore", uuid: other.uuid } });
   expect(host.told()).toEqual([]);
 });
 
@@ -127,7 +127,7 @@ test("tryLock gives null where others hold all permits, and tryRun says who hold
   await using _second = await semaphore.lock();
   const asking = other.semaphore(NAME, { permits: 2 });
   expect(await asking.tryLock()).toBeNull();
-  expect(await asking.tryRun(() => "never")).toMatchObject({ ran: false, because: "held", row: { owner: "one" } });
+  expect(await asking.tryRun(() => "never")).toMatchObject({ ran: false, reason: "held", holder: { owner: "one" } });
 });
 
 test("a permit of a holder that died is taken over when its lease is over", async () => {

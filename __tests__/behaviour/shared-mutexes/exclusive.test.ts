@@ -217,7 +217,7 @@ describe("a writer", () => {
     expect(other.writer(NAME)).toBeUndefined();
     expect(other.told()).toEqual(["take writer", "consistent query reader", "vacate writer"]);
     const result = await exclusive.tryRun(() => "never");
-    expect(result).toMatchObject({ ran: false, because: "held", row: { kind: "shared", uuid: reader.uuid } });
+    expect(result).toMatchObject({ ran: false, reason: "held", holder: { kind: "shared", uuid: reader.uuid } });
     await expect(exclusive.lock({ waitMs: 0 })).rejects.toMatchObject({ holder: { owner: "one" } });
   });
 

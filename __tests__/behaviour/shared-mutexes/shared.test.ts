@@ -179,8 +179,8 @@ describe("readers", () => {
     expect(await shared.tryLock()).toBeNull();
     expect(await shared.tryRun(() => "never")).toMatchObject({
       ran: false,
-      because: "held",
-      row: { kind: "exclusive", owner: "other" },
+      reason: "held",
+      holder: { kind: "exclusive", owner: "other" },
     });
     await expect(shared.lock({ waitMs: 0 })).rejects.toMatchObject({
       code: "LOCK_TIMEOUT",

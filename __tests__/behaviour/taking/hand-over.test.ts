@@ -99,7 +99,7 @@ describe("the sections of one process", () => {
     const mutex = locks.mutex(scene.name);
     await using lock = await mutex.lock();
     expect(await mutex.tryLock()).toBeNull();
-    const held = { ran: false, because: "held", row: { owner: "me", uuid: lock.uuid } };
+    const held = { ran: false, reason: "held", holder: { owner: "me", uuid: lock.uuid } };
     expect(await mutex.tryRun(() => undefined)).toMatchObject(held);
     await expect(mutex.lock({ waitMs: 0 })).rejects.toMatchObject({ holder: { owner: "me" } });
     expect(scene.proxy.counts()).toEqual({ GetItem: 1, PutItem: 1 });
@@ -122,7 +122,7 @@ describe("the sections of one process", () => {
     await time.nextSleep();
     const second = mutex.lock({ waitMs: 1_000 });
     second.catch(() => undefined);
-    expect(await mutex.tryRun(() => 1)).toMatchObject({ ran: false, row: { uuid: "somebody-else" } });
+    expect(await mutex.tryRun(() => 1)).toMatchObject({ ran: false, holder: { uuid: "somebody-else" } });
     await scene.play(time, () => time.elapsed >= 7_000, 250);
     for (const wait of [front, second]) {
       await expect(wait).rejects.toMatchObject({ code: "LOCK_TIMEOUT", holder: { uuid: "somebody-else" } });

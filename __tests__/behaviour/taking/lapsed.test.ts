@@ -37,7 +37,7 @@ test.each([
   expect(await running).toMatchObject({ ran: true });
   expect([uuids.length, uuids.includes(taken as string)]).toEqual([1, false]);
   const again = await other.mutex("job", { ttlMs: TTL_MS }).tryRun(() => undefined, options);
-  expect(again).toMatchObject({ ran: false, because: "done" });
+  expect(again).toMatchObject({ ran: false, reason: "done" });
 });
 
 test("a token whose lease was over at the answer is resumed all the same", async () => {

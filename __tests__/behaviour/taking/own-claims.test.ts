@@ -213,7 +213,7 @@ test("a row of somebody else's is held, whatever became of the call's own claims
   await turn();
   expect(host.row("name")?.owner).toBe("one");
   giveAway(host.table);
-  expect(await settled(trying)).toMatchObject({ ran: false, because: "held", row: { uuid: "theirs" } });
+  expect(await settled(trying)).toMatchObject({ ran: false, reason: "held", holder: { uuid: "theirs" } });
 });
 
 test("of a set, the row of somebody else's is named, and not that of the own claim", async () => {

@@ -83,7 +83,7 @@ describe("a lock that somebody holds", () => {
     expect(scene.proxy.counts()).toEqual(requests);
   });
 
-  test("tryRun runs nothing and shows the row that is in the way", async () => {
+  test("tryRun runs nothing and shows who is in the way", async () => {
     const row = rowOf({ data: { job: "report" } });
     await scene.put(row);
     const section = (): never => {
@@ -91,8 +91,8 @@ describe("a lock that somebody holds", () => {
     };
     expect(await scene.host().mutex(scene.name).tryRun(section)).toEqual({
       ran: false,
-      because: "held",
-      row: {
+      reason: "held",
+      holder: {
         name: scene.name,
         kind: "mutex",
         uuid: "somebody-else",
@@ -142,7 +142,7 @@ describe("several names", () => {
     expect(lock.name).toBe(scene.name);
     expect(await scene.row(`tenant-7/${scene.name}`)).toMatchObject({ uuid: lock.uuid });
     const result = await mutex().tryRun(() => undefined);
-    expect(result).toMatchObject({ ran: false, row: { name: scene.name } });
+    expect(result).toMatchObject({ ran: false, holder: { name: scene.name } });
     expect(await scene.row()).toBeUndefined();
   });
 });

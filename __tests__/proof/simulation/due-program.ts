@@ -66,16 +66,16 @@ async function ask(stage: Stage, step: Step, { maxAttempts, nextAfterMs }: Due, 
   hasEnded();
   trying.ended();
   if (begun === undefined) {
-    const isHeld = turn?.ran === false && turn.because === "held";
+    const isHeld = turn?.ran === false && turn.reason === "held";
     if (isHeld && !stage.isFair(asking)) judge.blame("nobody is told held of a free row", trying.held());
-    ended(turn?.ran === false && turn.because === "held" ? { isTimeout: false } : undefined);
+    ended(turn?.ran === false && turn.reason === "held" ? { isTimeout: false } : undefined);
     if (turn?.ran !== false) {
       checkFailure(stage, step, { error, wasCalm });
       return stage.drainEnds() !== undefined;
     }
-    coverage.count(`ticks until success: ${turn.because}`);
-    if (step.kind === "once") check(ticks.refused({ name: asking.name, tick }, turn.because, maxAttempts));
-    return turn.because !== "held";
+    coverage.count(`ticks until success: ${turn.reason}`);
+    if (step.kind === "once") check(ticks.refused({ name: asking.name, tick }, turn.reason, maxAttempts));
+    return turn.reason !== "held";
   }
   const { holding } = begun;
   if (step.throws) {

@@ -21,8 +21,8 @@ export function countDiagnostics(coverage: Coverage, hear: (name: string, messag
     ends.push(() => void channel(name).unsubscribe(listener));
   };
   on("dynamutex:asked", ({ locks }) => coverage.count(locks > 1 ? "calls for a set" : "calls for a lock"));
-  on("dynamutex:missed", ({ because }) => coverage.count(`calls that missed: ${because}`));
-  on("dynamutex:failed", ({ because }) => coverage.count(`calls that failed: ${because}`));
+  on("dynamutex:missed", ({ reason }) => coverage.count(`calls that missed: ${reason}`));
+  on("dynamutex:failed", ({ reason }) => coverage.count(`calls that failed: ${reason}`));
   on("dynamutex:acquired", ({ passedOn }) => coverage.count(`sections on a lease ${passedOn ? "passed on" : "taken"}`));
   on("dynamutex:released", () => coverage.count("sections that told of their end"));
   on("dynamutex:lost", ({ reason }) => coverage.count(`losses: ${reason}`));

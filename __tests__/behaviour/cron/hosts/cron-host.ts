@@ -51,7 +51,7 @@ for (let ask = 0; ; ask += 1) {
       threw = jobs % throwsEvery === 0;
       if (threw) throw new Error("the job has failed");
     }, options);
-    tell("answered", turn.ran ? { because: "ran", ...run } : { because: turn.because, remembered: turn.row?.tick });
+    tell("answered", turn.ran ? { because: "ran", ...run } : { because: turn.reason, remembered: turn.holder?.tick });
   } catch (error) {
     tell("answered", { because: threw ? "threw" : "failed", ...run, error: String(error) });
   }
