@@ -110,10 +110,21 @@ describe("seconds that are given for milliseconds are asked about", () => {
     }
   });
 
+  test.each([1, 10, 60, 300, 900, 3_600])("a semaphore's perMs: %d", (seconds) => {
+    const refused = refusal(() => locks.semaphore("name", { permits: 60, perMs: seconds }));
+    expect(refused.message).toContain(`did you mean ${seconds * 1_000}?`);
+    expect(refused).toMatchObject({ option: "perMs", value: seconds });
+  });
+
+  test.each([100, 250, 500, 901, 1_000])("and a rate per %d ms is not", (perMs) => {
+    locks.semaphore("name", { permits: 4, perMs });
+  });
+
   test("and what somebody may mean is not", () => {
     table({ maxHoldMs: 1_000 })();
     table({ maxHoldMs: 3_601 })();
     table({ maxHoldMs: 3_600_000, ttlMs: 100 })();
+    locks.semaphore("name", { permits: 4, perMs: 901 });
     expect(refusal(table({ ttlMs: 0.5 })).message).not.toContain("did you mean");
     expect(refusal(table({ ttlMs: -30 })).message).not.toContain("did you mean");
   });
@@ -161,17 +172,22 @@ describe("names", () => {
     expect(refusal(() => locks.mutex(name as string))).toMatchObject({ option: "name", value: name });
   });
 
+  const MISSING = "undefined, which is a value that is missing";
+  const UNREADABLE = "NaN, which is a number that could not be read or computed";
+
   test.each([
-    `order#${undefined}`,
-    `${undefined}`,
-    `order-${undefined}-eu`,
-    `orders/${undefined}/items`,
-    `tenant_${undefined}`,
-    `order:${Number.NaN}`,
-    `order#${{}}`,
-    `order ${Promise.resolve()}`,
-  ])("%j is made of a value that is not there: all such orders would wait for one another", async (name) => {
-    const remedy = /was made of a value that is missing or is an object/;
+    [`order#${undefined}`, MISSING],
+    [`${undefined}`, MISSING],
+    [`order-${undefined}-eu`, MISSING],
+    [`orders/${undefined}/items`, MISSING],
+    [`tenant_${undefined}`, MISSING],
+    [`order:${Number.NaN}`, UNREADABLE],
+    [`order-${Number("x")}`, UNREADABLE],
+    [`order#${{}}`, "an object"],
+    [`order#${new Map()}`, "an object"],
+    [`order ${Promise.resolve()}`, "a promise that was not awaited"],
+  ])("%j was made of %s: all such orders would wait for one another", async (name, what) => {
+    const remedy = `: was made of ${what}: one lock would stand for all of them. Use, for example, the id of what is locked (got `;
     for (const make of [
       () => locks.mutex(name),
       () => locks.semaphore(name, { permits: 2 }),
@@ -179,10 +195,10 @@ describe("names", () => {
     ]) {
       const refused = refusal(make);
       expect(refused).toMatchObject({ option: "name", value: name });
-      expect(refused.message).toMatch(remedy);
+      expect(refused.message).toContain(remedy);
     }
     await expect(locks.lockAll(["a", name])).rejects.toMatchObject({ option: "locks.1", value: name });
-    expect(refusal(table({ keyPrefix: `${name}#` }))).toMatchObject({ option: "keyPrefix" });
+    expect(refusal(table({ keyPrefix: `${name}#` })).message).toContain(`keyPrefix${remedy}`);
   });
 
   test.each(["undefinedBehaviour", "order#undefined1", "bananaNaN", "nan", "NaNny", "object Object", "order#null"])(
@@ -350,7 +366,7 @@ describe("unknown options", () => {
       expect(await told(act)).toContain(where);
     }
     expect(await told(() => it.lock({ ttl: 5_000 } as object))).toBe(
-      `ttl: is not an option here: ttlMs is one of ${ofLeases} (got 5000)`,
+      `ttl: is not an option here: ttlMs is one of ${ofLeases}. It is in milliseconds (got 5000)`,
     );
   });
 
@@ -436,6 +452,38 @@ describe("unknown options", () => {
     await expect(it.lock({ autoExtend: true } as object)).rejects.toThrow(/autoRenew is one of locks\.mutex\(\)/);
     await expect(it.tryLock({ timeout: 5_000 } as object)).rejects.toThrow(/waitMs is one of .*lock\(\), run\(\)/);
     await expect(it.lock({ waitTimeoutMs: 5 } as object)).rejects.toThrow(/did you mean waitMs\?/);
+  });
+
+  describe("the option of others for a duration", () => {
+    const it = new LockTable({ tableName: "locks" }).mutex("name");
+    const told = (options: object): Promise<string> => it.lock(options).then(String, (error: Error) => error.message);
+
+    test.each([
+      [{ timeout: 5 }, "5 seconds are 5000"],
+      [{ timeout: 0.5 }, "0.5 seconds are 500"],
+      [{ acquireTimeout: 3_600 }, "3600 seconds are 3600000"],
+      [{ waitSeconds: 1_200 }, "1200 seconds are 1200000"],
+      [{ timeoutInSeconds: 5 }, "5 seconds are 5000"],
+    ])("%j: ours is named with its unit, and with the value that was meant", async (options, value) => {
+      expect(await told(options)).toContain(
+        `: is not an option: did you mean waitMs? It is in milliseconds: ${value} (got `,
+      );
+    });
+
+    test("a value that may be milliseconds is not told as seconds, and a name that says the unit needs no more", async () => {
+      for (const timeout of [0, -5, 5_000, "5", Number.POSITIVE_INFINITY])
+        expect(await told({ timeout })).toContain("did you mean waitMs? It is in milliseconds (got ");
+      expect(await told({ timeoutMs: 5 })).toBe("timeoutMs: is not an option: did you mean waitMs? (got 5)");
+      expect(await told({ abortSignal: 5 })).toContain("did you mean signal? (got");
+    });
+
+    test("is told so where another call has it, too, and where it is none of one name", async () => {
+      expect(await told({ ttl: 30 })).toMatch(
+        /ttlMs is one of .*\. It is in milliseconds: 30 seconds are 30000 \(got 30\)$/,
+      );
+      for (const pause of ["pollInterval", "retryDelay", "extendInterval"])
+        expect(refusal(mutex({ [pause]: 5 })).message).toContain("in milliseconds");
+    });
   });
 
   test.each(["foo", "x", ""])("%p is like no option: no guess is made", (given) => {

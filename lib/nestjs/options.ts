@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import type { LockOptions, MutexOptions, TryOptions, TryRunOptions } from "../index.js";
 import { earlyMs, lockShape, untilSuccess } from "../options/calls.js";
-import { flag, isOfNoValue, OF_NO_VALUE, optionsCheck, text } from "../options/check.js";
+import { flag, isOfValues, optionsCheck, text } from "../options/check.js";
 import { mutexShape } from "../options/mutex.js";
 import type { OptionsCheck } from "../options/options-check.js";
 
@@ -40,7 +40,7 @@ const nameOfJob = () =>
       (value) => typeof value === "function" || (typeof value === "string" && value !== ""),
       { error: JOB, abort: true },
     )
-    .check(z.refine((value) => typeof value === "function" || !isOfNoValue(value), OF_NO_VALUE));
+    .check(isOfValues());
 
 const shapes = () => {
   const { signal: _, waitMs, ...ofSections } = lockShape();

@@ -2,7 +2,16 @@ import * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
 import type { LockData } from "../lock-info.js";
 import { MAX_TIMER_MS } from "../time/clock.js";
-import { aliasesOf, clientOptionNear, elsewhere, insteadOf, nearest, withoutSecrets } from "./near-miss.js";
+import {
+  aliasesOf,
+  clientOptionNear,
+  elsewhere,
+  insteadOf,
+  LONG_IN_SECONDS,
+  nearest,
+  unitOf,
+  withoutSecrets,
+} from "./near-miss.js";
 import type { OptionsCheck } from "./options-check.js";
 
 /** The options of a call that was given none: they are not checked. */
@@ -79,9 +88,9 @@ export function objectOf<Options extends object>(
     .custom<Options>(isObject, { error: () => `must be an object with options${requiredOf(shape)}`, abort: true })
     .check(({ value, issues }) => {
       const given = Object.entries(value).filter(([, option]) => option !== undefined);
-      const [unknown] = given.find(([name]) => !known.includes(name)) ?? [];
+      const [unknown, what] = given.find(([name]) => !known.includes(name)) ?? [];
       if (unknown !== undefined) {
-        const message = Object.hasOwn(remedies, unknown) ? remedies[unknown] : unknownOption(unknown, known);
+        const message = Object.hasOwn(remedies, unknown) ? remedies[unknown] : unknownOption(unknown, what, known);
         issues.push({ code: "custom", input: value, path: [unknown], message });
       }
       for (const [name, schema] of Object.entries<z.ZodMiniType>(shape)) {
@@ -106,10 +115,10 @@ function requiredOf(shape: object): string {
 const TAKERS: { readonly takers: readonly string[]; readonly names: () => readonly string[] }[] = [];
 
 /** What to do about an option that does not exist here. @param here the names of the options that do. */
-function unknownOption(name: string, here: readonly string[]): string {
+function unknownOption(name: string, value: unknown, here: readonly string[]): string {
   const aliases = aliasesOf(name);
   const meant = nearest(name, here) ?? aliases.find((option) => here.includes(option));
-  if (meant !== undefined) return `is not an option: did you mean ${meant}?`;
+  if (meant !== undefined) return `is not an option: did you mean ${meant}? ${unitOf(meant, name, value)}`.trimEnd();
   const takers = takersOf(name);
   if (takers !== "") return `is not an option here, but one of ${takers}`;
   const instead = insteadOf(name);
@@ -120,7 +129,8 @@ function unknownOption(name: string, here: readonly string[]): string {
   if (ofClient !== undefined) return elsewhere(ofClient);
   const other = alias ?? nearest(name, everywhere);
   if (other === undefined) return "is not an option: check its spelling";
-  return `is not an option here: ${other} is one of ${takersOf(other)}`;
+  const unit = unitOf(other, name, value);
+  return `is not an option here: ${other} is one of ${takersOf(other)}${unit === "" ? "" : `. ${unit}`}`;
 }
 
 /** Everything that takes an option of this name. */
@@ -142,18 +152,34 @@ export const text = (): z.ZodMiniType<string> =>
     .custom<string>((value) => typeof value === "string", { error: "must be a string", abort: true })
     .check(z.refine(isWellFormed, NOT_WELL_FORMED));
 
-/** What is wrong with a name that a template made of a value that is not there, or of an object. */
-export const OF_NO_VALUE =
-  "was made of a value that is missing or is an object: one lock would stand for all of them. Use, for example, the id of what is locked";
-
-/** Whether a name has `undefined` or `NaN` as a part of its own, between other characters than letters and digits, or an object anywhere. */
-export function isOfNoValue(name: string): boolean {
-  return /\[object \w+\]|(?<![\p{L}\p{N}])(?:undefined|NaN)(?![\p{L}\p{N}])/u.test(name);
+/**
+ * What is wrong with a name that a template made of something which is no value: it has `undefined` or `NaN` as a part of its own, between
+ * other characters than letters and digits, or an object anywhere. Undefined for any other name.
+ */
+export function ofNoValue(name: string): string | undefined {
+  const [, word] = /(\[object \w+\]|(?<![\p{L}\p{N}])(?:undefined|NaN)(?![\p{L}\p{N}]))/u.exec(name) ?? [];
+  if (word === undefined) return undefined;
+  return `was made of ${NO_VALUES[word] ?? NO_VALUES[AN_OBJECT]}: one lock would stand for all of them. Use, for example, the id of what is locked`;
 }
 
+const AN_OBJECT = "[object Object]";
+
+/** What it was, by what a template makes of it. */
+const NO_VALUES: Readonly<Record<string, string>> = {
+  undefined: "undefined, which is a value that is missing",
+  NaN: "NaN, which is a number that could not be read or computed",
+  "[object Promise]": "a promise that was not awaited",
+  [AN_OBJECT]: "an object",
+};
+
+/** A string with nothing in it that {@link ofNoValue} finds. */
+export const isOfValues = <Name>(): z.core.$ZodCheck<Name> =>
+  z.refine<Name>((value) => typeof value !== "string" || ofNoValue(value) === undefined, {
+    error: ({ input }) => ofNoValue(String(input)) ?? "",
+  });
+
 /** A string that is a lock's name, or the beginning of one. */
-export const partOfName = (): z.ZodMiniType<string> =>
-  text().check(z.refine((value) => !isOfNoValue(value), OF_NO_VALUE));
+export const partOfName = (): z.ZodMiniType<string> => text().check(isOfValues());
 
 /** Whole milliseconds. Default: as many as a timer can run. @param why there may be no more than `most`. */
 export const duration = (
@@ -177,12 +203,12 @@ export const durationOrForever = (least: number): z.ZodMiniType<number> => {
   });
 };
 
-/** Half an hour, one and more hours, a day and a week, in seconds: as milliseconds, they are 1.8 s and so on. */
-const SECONDS_OF = [1_800, 3_600, 7_200, 10_800, 14_400, 21_600, 28_800, 43_200, 86_400, 604_800];
-
-/** A duration for which nobody needs so odd a number of milliseconds as such a time has seconds. */
-export const notInSeconds = <Value extends number>(): z.core.$ZodCheck<Value> =>
-  z.refine<Value>((value) => !SECONDS_OF.includes(value), {
+/**
+ * A duration for which nobody needs so odd a number of milliseconds as a long time has seconds.
+ * @param others numbers of seconds of which the same is true here.
+ */
+export const notInSeconds = <Value extends number>(others: readonly number[] = []): z.core.$ZodCheck<Value> =>
+  z.refine<Value>((value) => ![...LONG_IN_SECONDS, ...others].includes(value), {
     error: ({ input }) =>
       `is in milliseconds: did you mean ${Number(input) * 1_000}? Otherwise, ${Number(input) + 1} will do`,
   });

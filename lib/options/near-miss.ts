@@ -68,8 +68,8 @@ const KEYS =
   "is not an option here: name the table's keys with keys: { partition: …, sort: …, ttl: … } of new LockTable()";
 const NO_RETRIES =
   "is not an option: there are no retries to count. lock() and run() wait until waitMs is over and read the lock every poll.minMs " +
-  "to poll.maxMs, and failed requests are retried while there is time";
-const RENEWS = "is not an option: a lock renews itself every renewEveryMs until it is released";
+  "to poll.maxMs, all in milliseconds, and failed requests are retried while there is time";
+const RENEWS = "is not an option: a lock renews itself every renewEveryMs, in milliseconds, until it is released";
 
 /** What there is in the place of an option of others, where it is not one option under another name. */
 const INSTEAD: Readonly<Record<string, string>> = {
@@ -80,7 +80,8 @@ const INSTEAD: Readonly<Record<string, string>> = {
   retrydelay: NO_RETRIES,
   retryinterval: NO_RETRIES,
   retryjitter: NO_RETRIES,
-  pollinterval: "is not an option: the pause between two reads of a held lock is poll: { minMs: …, maxMs: … }",
+  pollinterval:
+    "is not an option: the pause between two reads of a held lock is poll: { minMs: …, maxMs: … }, in milliseconds",
   automaticextensionthreshold: RENEWS,
   extendinterval: RENEWS,
   pk: KEYS,
@@ -98,6 +99,24 @@ export function insteadOf(name: string): string | undefined {
   return Object.hasOwn(INSTEAD, given) ? INSTEAD[given] : undefined;
 }
 
+/** Half an hour, one and more hours, a day and a week, in seconds: as milliseconds, they are 1.8 s and so on. */
+export const LONG_IN_SECONDS: readonly number[] = [
+  1_800, 3_600, 7_200, 10_800, 14_400, 21_600, 28_800, 43_200, 86_400, 604_800,
+];
+
+/**
+ * What a hint at an option says of the unit of a duration, behind the sentence that names it.
+ * @param given the name in its place, which may say a unit itself.
+ * @param value what it was given: seconds, by its looks, are told in milliseconds as well.
+ */
+export function unitOf(option: string, given: string, value: unknown): string {
+  if (!option.endsWith("Ms") || /(ms|millis(econds)?)$/i.test(given)) return "";
+  const isMeant = (seconds: number): boolean =>
+    /sec(ond)?s?$/i.test(given) || (seconds > 0 && seconds < 1_000) || LONG_IN_SECONDS.includes(seconds);
+  const isSeconds = typeof value === "number" && Number.isFinite(value) && isMeant(value);
+  return `It is in milliseconds${isSeconds ? `: ${value} seconds are ${Math.round(value * 1_000)}` : ""}`;
+}
+
 /** The name that somebody meant: equal except for case, underscores or a unit, or a typo away. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const given = plain(name);
@@ -110,7 +129,7 @@ export function nearest(name: string, known: readonly string[]): string | undefi
 function plain(name: string): string {
   return name
     .replaceAll(/[_-]/g, "")
-    .replace(/((in)?ms|millis)$/i, "")
+    .replace(/(in)?(ms|millis(econds)?|sec(ond)?s?)$/i, "")
     .toLowerCase();
 }
 

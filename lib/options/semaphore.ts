@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { LockConfigError } from "../errors.js";
-import { duration, optionsCheck } from "./check.js";
+import { duration, notInSeconds, optionsCheck } from "./check.js";
 import { type MutexOptions, type MutexSettings, mutexSettings, mutexShape } from "./mutex.js";
 import type { OptionsCheck } from "./options-check.js";
 
@@ -8,6 +8,11 @@ import type { OptionsCheck } from "./options-check.js";
 const MOST_PERMITS = 1_000;
 
 const MOST_PER_MS = 20 * 24 * 60 * 60 * 1_000;
+
+const LEAST_PER_MS = 100;
+
+/** Periods of rates of some minutes, in seconds: nobody needs so odd a number of milliseconds. */
+const PERIODS_IN_SECONDS = [120, 180, 300, 600, 900];
 
 /** The length of a lease that a period needs: its holder may crash, and half of the rest is for a slow take. */
 const leaseFor = (perMs: number): number => Math.ceil(perMs * 1.2);
@@ -21,7 +26,7 @@ export interface SemaphoreOptions extends Omit<MutexOptions, "fencing"> {
   readonly permits: number;
   /**
    * A rate: at most `permits` sections begin in any period of this many ms, over all hosts, because a permit that was handed out is not
-   * handed out again for so long, whatever becomes of its section, its host or its lease. From 1 to 1 728 000 000, 20 days. `ttlMs`
+   * handed out again for so long, whatever becomes of its section, its host or its lease. From 100 to 1 728 000 000, 20 days. `ttlMs`
    * less `safetyMarginMs` has to be longer; its default is then at least 1.2 times as long. Default: no rate.
    */
   readonly perMs?: number | undefined;
@@ -41,7 +46,11 @@ const checkSemaphore: OptionsCheck<SemaphoreOptions> = optionsCheck(
       (value) => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MOST_PERMITS,
       `must be a whole number from 1 to ${MOST_PERMITS}, as in { permits: 4 }: how many may hold a permit at once`,
     ),
-    perMs: z.optional(duration(1, MOST_PER_MS, "20 days: a lease is longer, and no timer runs for longer than 24")),
+    perMs: z.optional(
+      duration(LEAST_PER_MS, MOST_PER_MS, "20 days: a lease is longer, and no timer runs for longer than 24").check(
+        notInSeconds(PERIODS_IN_SECONDS),
+      ),
+    ),
   }),
   {
     fencing:

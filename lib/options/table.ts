@@ -5,11 +5,10 @@ import type { Clock } from "../time/clock.js";
 import {
   duration,
   exactly,
-  isOfNoValue,
   isWellFormed,
   NOT_WELL_FORMED,
-  OF_NO_VALUE,
   objectOf,
+  ofNoValue,
   optionsCheck,
   partOfName,
   signal,
@@ -165,7 +164,8 @@ export function checkFits({ fair }: MutexSettings, { sort }: TableLayout): void 
 export function checkName(name: string, keyPrefix: string, option = "name"): void {
   if (typeof name !== "string" || name === "") throw new LockConfigError(option, name, "must be a non-empty string");
   if (!isWellFormed(name)) throw new LockConfigError(option, name, NOT_WELL_FORMED);
-  if (isOfNoValue(name)) throw new LockConfigError(option, name, OF_NO_VALUE);
+  const noValue = ofNoValue(name);
+  if (noValue !== undefined) throw new LockConfigError(option, name, noValue);
   const bytes = Buffer.byteLength(keyPrefix + name);
   if (bytes > MAX_NAME_BYTES) {
     const remedy = `must be at most ${MAX_NAME_BYTES} bytes with the key prefix, DynamoDB's limit for a key; it is ${bytes}`;

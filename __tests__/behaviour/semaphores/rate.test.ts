@@ -156,14 +156,14 @@ describe("the lease of a rate", () => {
       { perMs: 60_000, ttlMs: 66_000 },
       /ttlMs: must be more than 66600/,
     ],
-    ["no period", { perMs: 0 }, /perMs: must be at least 1 ms/],
+    ["no period", { perMs: 0 }, /perMs: must be at least 100 ms/],
     ["a period of more than 20 days", { perMs: 1_728_000_001 }, /perMs: must be at most 1728000000 ms, 20 days/],
     ["a fraction of a millisecond", { perMs: 0.5 }, /perMs: must be a whole number/],
   ])("%s is a LockConfigError", (_, options, message) => {
     expect(settings(options)).toThrow(message);
   });
 
-  test.each([1, 1_000, 25_000, 3_600_000, 1_728_000_000])("has a default for a period of %d ms", (perMs) => {
+  test.each([100, 1_000, 25_000, 3_600_000, 1_728_000_000])("has a default for a period of %d ms", (perMs) => {
     expect(settings({ perMs })).not.toThrow();
   });
 });

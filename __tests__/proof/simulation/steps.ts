@@ -84,7 +84,7 @@ export function renewsIn({ seed }: Schedule, host: number): boolean {
 /** In a third of the schedules, semaphores have a rate: a permit is not handed out again for so long. It fits all hosts' leases. */
 export function perMsIn({ seed, hosts }: Schedule): number | undefined {
   const ttlMs = Math.min(...[QUIET_HOST, ...hosts].map((host) => host.ttlMs));
-  return seededRandom(seed, "rate")() < 1 / 3 ? Math.floor(ttlMs * 0.6) : undefined;
+  return seededRandom(seed, "rate")() < 1 / 3 ? Math.floor(ttlMs * 0.61) : undefined;
 }
 
 /** For how long a tick is the one that everybody asks for. */
