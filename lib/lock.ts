@@ -130,7 +130,7 @@ export interface Lock extends AsyncDisposable {
    * @param items at most 99, on tables of the lock's account and region, and none on the lock's own row.
    * @throws {@link LockLostError} if the lock is lost; `lock.signal` aborts as well. Nothing was written, unless the
    * reason is `expired` and a request was in flight.
-   * @throws {@link LockStoreError} if no answer came within `withinMs`. The writes may have been applied or not.
+   * @throws {@link LockStoreError} if no answer came within `timeoutMs`. The writes may have been applied or not.
    * @throws {@link LockConfigError} for items that cannot be sent, and on a lock of several permits.
    * @throws DynamoDB's own error, unchanged, if it refuses your items: a `TransactionCanceledException`, whose
    * `CancellationReasons` are those of your items in order, followed by one for the guard.
@@ -150,22 +150,22 @@ export interface TransferableLock extends Lock {
   /**
    * Ends this section without releasing the lock, and returns a token with which {@link Mutex.resume} goes on with it, in any
    * process: in the next step of a workflow, or wherever a queue delivers the token. In between nobody has the lock and nobody
-   * else gets it. After `withinMs` it is free.
+   * else gets it. After `validForMs` it is free.
    *
    * The section is over when the call begins: `held` is false, and `unlock()` does nothing. If the call rejects with a
-   * {@link LockStoreError}, the lock was released, or this process goes on releasing it for `withinMs`: the message says which.
+   * {@link LockStoreError}, the lock was released, or this process goes on releasing it for `validForMs`: the message says which.
    *
    * The token is a secret: whoever has it can go on with the lock, once. What others see of the lock, its uuid included, is of no
    * use for that.
    *
-   * @param options.withinMs for how long the lock waits to be resumed, in ms.
+   * @param options.validForMs for how long the lock waits to be resumed, in ms.
    * @throws {@link LockLostError} if the lock is lost; {@link LockError} with the code `LOCK_RELEASED` after `unlock()`.
    * @throws {@link LockStoreError} if the table did not answer.
    * @throws {@link LockConfigError} if an option cannot work, in a run with `untilSuccess`, whose end has to be recorded, and on a
    * lock of several permits.
    *
    * @example
-   * const token = await lock.handOff({ withinMs: 15 * 60_000 });
+   * const token = await lock.handOff({ validForMs: 15 * 60_000 });
    * await queue.send(JSON.stringify({ order, token }));
    */
   handOff(options: HandOffOptions): Promise<string>;

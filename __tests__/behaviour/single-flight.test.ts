@@ -218,7 +218,7 @@ describe("a flight", () => {
   test("does not hand its lock off, and neither takes over nor passes on the lease of a section", async () => {
     const { one } = hosts();
     const mutex = one.mutex(NAME);
-    await expect(mutex.singleFlight((lock) => lock.handOff({ withinMs: 1_000 }))).rejects.toMatchObject({
+    await expect(mutex.singleFlight((lock) => lock.handOff({ validForMs: 1_000 }))).rejects.toMatchObject({
       code: "LOCK_CONFIG",
     });
     const uuids: string[] = [];

@@ -67,9 +67,9 @@ async function kinds(locks: LockTable): Promise<string[]> {
   const infos: readonly PermitInfo[] = holders;
   seen.push(String(infos[0]?.permit === permit.permit));
   const lock: TransferableLock = await orders.lock();
-  const token: string = await lock.handOff({ withinMs: 60_000 } satisfies HandOffOptions);
+  const token: string = await lock.handOff({ validForMs: 60_000 } satisfies HandOffOptions);
   await using resumed = await orders.resume(token, {} satisfies ResumeOptions);
-  await using again = await semaphore.resume(await permit.handOff({ withinMs: 60_000 }));
+  await using again = await semaphore.resume(await permit.handOff({ validForMs: 60_000 }));
   seen.push(String(resumed.fencingToken > 0n), String(again.permit === permit.permit));
   const state: SharedMutexState = await catalogue.inspect();
   seen.push(String(state.exclusive));

@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "@jest/globals";
 import {
+  type HandOffOptions,
   LockConfigError,
   LockTable,
   type LockTableOptions,
@@ -452,6 +453,11 @@ describe("unknown options", () => {
     await expect(it.lock({ autoExtend: true } as object)).rejects.toThrow(/autoRenew is one of locks\.mutex\(\)/);
     await expect(it.tryLock({ timeout: 5_000 } as object)).rejects.toThrow(/waitMs is one of .*lock\(\), run\(\)/);
     await expect(it.lock({ waitTimeoutMs: 5 } as object)).rejects.toThrow(/did you mean waitMs\?/);
+    await using lock = await scene.host().mutex(scene.name).lock();
+    const within = { withinMs: 5_000 } as object;
+    await expect(lock.handOff(within as HandOffOptions)).rejects.toThrow(/^withinMs: .*did you mean validForMs\?/);
+    await expect(lock.transactWrite([], within)).rejects.toThrow(/^withinMs: .*did you mean timeoutMs\?/);
+    expect(lock.held).toBe(true);
   });
 
   describe("the option of others for a duration", () => {
@@ -514,7 +520,7 @@ describe("what is required", () => {
     expect(message).toContain("permits: is required, and must be a whole number from 1 to 1000");
     await using lock = await scene.host().mutex(scene.name).lock();
     for (const none of [undefined, {}])
-      await expect(lock.handOff(none as never)).rejects.toThrow("withinMs: is required, and must be a whole number");
+      await expect(lock.handOff(none as never)).rejects.toThrow("validForMs: is required, and must be a whole number");
     expect(lock.held).toBe(true);
   });
 
@@ -523,7 +529,7 @@ describe("what is required", () => {
       'options: must be an object with options, of which tableName is required (got "locks")',
     );
     await using lock = await scene.host().mutex(scene.name).lock();
-    await expect(lock.handOff(60_000 as never)).rejects.toThrow("of which withinMs is required (got 60000)");
+    await expect(lock.handOff(60_000 as never)).rejects.toThrow("of which validForMs is required (got 60000)");
   });
 });
 

@@ -218,7 +218,7 @@ async function useEverythingElse(locks: LockTable): Promise<void> {
   await exclusive.run(() => undefined);
   const set = await locks.lockAll(["one", "two"]);
   await set.unlock();
-  const handed = await (await locks.mutex("handed").lock()).handOff({ withinMs: 60_000 });
+  const handed = await (await locks.mutex("handed").lock()).handOff({ validForMs: 60_000 });
   const resumed = await locks.mutex("handed").resume(handed);
   await resumed.replaceData({ done: 1 });
   await resumed.transactWrite([]);

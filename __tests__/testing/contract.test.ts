@@ -148,7 +148,7 @@ describe.each(TABLES)("on %s", (_, hosts) => {
   });
 
   test("a lock that was handed off is resumed once", async () => {
-    const token = await (await one.mutex("order").lock()).handOff({ withinMs: 60_000 });
+    const token = await (await one.mutex("order").lock()).handOff({ validForMs: 60_000 });
     expect(await one.mutex("order").tryLock()).toBeNull();
     const resumed = await other.mutex("order").resume(token);
     await expect(one.mutex("order").resume(token)).rejects.toMatchObject({ code: "LOCK_LOST" });

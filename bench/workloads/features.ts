@@ -80,10 +80,10 @@ const FEATURES: Readonly<Record<string, Prepare>> = {
   "the exclusive side, taken and released": async (locks, name) => () => locks.sharedMutex(name).exclusive.run(nothing),
   "`handOff()` of a lock that was just taken": async (locks, name) => {
     const lock = await locks.mutex(name).lock();
-    return () => lock.handOff({ withinMs: 60_000 });
+    return () => lock.handOff({ validForMs: 60_000 });
   },
   "`resume()`": async (locks, name, other) => {
-    const token = await (await other.mutex(name).lock()).handOff({ withinMs: 60_000 });
+    const token = await (await other.mutex(name).lock()).handOff({ validForMs: 60_000 });
     return () => locks.mutex(name).resume(token);
   },
   "`inspect()`": async (locks, name) => () => locks.mutex(name).inspect(),

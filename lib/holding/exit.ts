@@ -78,18 +78,18 @@ export class Exit {
   }
 
   /**
-   * Hands the row off for `withinMs`: the process that gets the secret may resume it. No section relies on the lease any more,
+   * Hands the row off for `validForMs`: the process that gets the secret may resume it. No section relies on the lease any more,
    * whatever the outcome. Without an answer, the row is released under both uuids.
    *
    * @param tick the tick of the section that ends.
    * @returns the secret.
    * @throws {@link LockLostError} if the lease had been lost before. @throws the store's error, which says what became of the row.
    */
-  handOff(withinMs: number, tick: number | undefined): Promise<string> {
+  handOff(validForMs: number, tick: number | undefined): Promise<string> {
     const { lost } = this.#lease;
     if (lost !== undefined) return Promise.reject(lost);
     const ending = this.endingNow();
-    return this.#leave(() => this.#handOff(ending, withinMs, tick));
+    return this.#leave(() => this.#handOff(ending, validForMs, tick));
   }
 
   /** Makes the last write to the row. A close waits for it. @param how what is done with the row. */
@@ -127,7 +127,7 @@ export class Exit {
     throw lost;
   }
 
-  async #handOff(ending: Ending, withinMs: number, tick: number | undefined): Promise<string> {
+  async #handOff(ending: Ending, validForMs: number, tick: number | undefined): Promise<string> {
     const { clock, uuid } = this.#session;
     // A renewal that is in flight must not overlap with the one below.
     if (this.#lease.writing !== undefined)
@@ -142,7 +142,7 @@ export class Exit {
     };
     // The row stays taken for the rest of its hold, even if nobody resumes it.
     const heldMs = hold === undefined ? 0 : Math.ceil(hold.ms - (clock.atLeast() - hold.startedAt));
-    const ttlMs = Math.max(withinMs, heldMs);
+    const ttlMs = Math.max(validForMs, heldMs);
     const giveUpAt = Math.min(ending.halfAt, usableUntil);
     const trying = { until: () => giveUpAt };
     // Renew first, if the uuid was never renewed. The transfer asks for a stamp later than the first one, so it is refused on a
@@ -203,7 +203,7 @@ function notHandedOff({ at }: RowLease, cause: unknown, released: Written): Lock
     ok: "it was released",
     lost: "its row is not ours any more",
     unknown:
-      "it is not known whether it was released: nobody has the lock, and its row may keep others out for `withinMs`. This process " +
+      "it is not known whether it was released: nobody has the lock, and its row may keep others out for `validForMs`. This process " +
       "goes on releasing it for as long",
   }[released.kind];
   const because = cause instanceof Error ? cause.message : String(cause);

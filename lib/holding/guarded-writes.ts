@@ -14,7 +14,7 @@ import type { TransactOutcome } from "../store.js";
 import type { Lease } from "./lease.js";
 
 /** How long a transaction is tried if the caller does not say. */
-const TRANSACT_WITHIN_MS = 10_000;
+const TRANSACT_TIMEOUT_MS = 10_000;
 
 const NO_GUARDS =
   "is for a table of several Regions, which has no transactions and so no guards: in place of one, compare the fencing token in a " +
@@ -83,20 +83,20 @@ async function sendUnder(
   items: readonly TransactWriteItem[],
   options: TransactWriteOptions,
 ): Promise<TransactOutcome> {
-  const { withinMs = TRANSACT_WITHIN_MS } = transactWriteOptions(options);
+  const { timeoutMs = TRANSACT_TIMEOUT_MS } = transactWriteOptions(options);
   const { clock, store, uuid } = session;
   store.admitItems(lease.row.at, items);
   // Copied now: DynamoDB refuses a further copy that differs from the first, and the outcome would stay unknown.
   const copy = copyOf(items);
-  const giveUpAt = clock.atMost() + withinMs;
+  const giveUpAt = clock.atMost() + timeoutMs;
   // The renewal that a guard may need goes on for as long as the lease.
-  const guard = await answeredWithin(clock, withinMs, guardFor(session, lease, section));
+  const guard = await answeredWithin(clock, timeoutMs, guardFor(session, lease, section));
   if (guard === undefined) {
     section.assertHeld();
     // Any failure of a renewal is retried, and one that is not transient, such as a missing permission, says what to do.
     const { lastFailure } = lease;
     const isTold = lastFailure !== undefined && !isTransient(lastFailure);
-    throw isTold ? lastFailure : noAnswer(withinMs, { sent: 1, failure: lastFailure });
+    throw isTold ? lastFailure : noAnswer(timeoutMs, { sent: 1, failure: lastFailure });
   }
   // All copies have one token, so DynamoDB applies them once, and repeats a reply that was lost.
   const writes = { items: copy, guard, token: uuid(), isMetered: CHANNELS["dynamutex:request"].hasSubscribers };

@@ -246,7 +246,7 @@ export class HeldLock implements TransferableLock {
   }
 
   async handOff(options: HandOffOptions): Promise<string> {
-    const { withinMs } = handOffOptions(options);
+    const { validForMs } = handOffOptions(options);
     let remedy: string | undefined;
     if (this.#lease.row.others !== undefined)
       remedy =
@@ -258,7 +258,7 @@ export class HeldLock implements TransferableLock {
     if (remedy !== undefined) throw new LockConfigError("handOff()", this.name, remedy);
     if (this.#over !== undefined) this.#throwIfNotHeld();
     // From here on the section is over, whatever the outcome of the hand-off, and also if the lock was lost before.
-    const handed = this.#lease.exit.handOff(withinMs, this.tick);
+    const handed = this.#lease.exit.handOff(validForMs, this.tick);
     handed.catch(() => undefined); // awaited below, after the section's end
     const { lost } = this.#lease;
     const done = this.#endSection();

@@ -99,7 +99,7 @@ export interface TransactWriteOptions {
    * How long the request is retried without an answer, in ms, while the lock is held. Default 10 000, at most 540 000:
    * DynamoDB recognises a repeated transaction for ten minutes.
    */
-  readonly withinMs?: number | undefined;
+  readonly timeoutMs?: number | undefined;
 }
 
 /** Options of `handOff()`. */
@@ -108,7 +108,7 @@ export interface HandOffOptions {
    * For how long the lock stays taken without a holder, in ms: until then somebody has to go on with it, and from then on it
    * is free. From 1 to 31 536 000 000, a year.
    */
-  readonly withinMs: number;
+  readonly validForMs: number;
 }
 
 /** Options of `resume()`. */
@@ -315,7 +315,7 @@ const NO_TRANSACTIONS =
   "semaphore with fewer permits (docs/guides/regions.md in the package)";
 
 export const handOffOptions: OptionsCheck<HandOffOptions> = optionsCheck(["handOff()"], () => ({
-  withinMs: upToAYear(1),
+  validForMs: upToAYear(1),
 }));
 
 export const resumeOptions: OptionsCheck<ResumeOptions> = optionsCheck(["resume()"], () => ({ signal: signal() }));
@@ -339,7 +339,7 @@ export const observeOptions: OptionsCheck<ObserveOptions> = optionsCheck(["obser
 export const guardOptions: OptionsCheck<GuardOptions> = optionsCheck(["guard()"], () => ({ document: flag() }));
 
 export const transactWriteOptions: OptionsCheck<TransactWriteOptions> = optionsCheck(["transactWrite()"], () => ({
-  withinMs: z.optional(duration(1, 540_000, "because DynamoDB forgets a transaction after ten minutes")),
+  timeoutMs: z.optional(duration(1, 540_000, "because DynamoDB forgets a transaction after ten minutes")),
 }));
 
 const checkForceUnlock: OptionsCheck<ForceUnlockOptions> = optionsCheck(["forceUnlock()"], () => ({ now: flag() }));

@@ -47,8 +47,10 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
     "maxwaittime",
     "waittimeout",
     "waittime",
+    "within",
   ],
-  timeoutMs: ["timeout", "waittimeout", "maxwait"],
+  timeoutMs: ["timeout", "waittimeout", "maxwait", "within"],
+  validForMs: ["within", "expires", "expiresin"],
   ttlMs: ["lease", "leaseduration", "leasetime", "lockttl", "expiry"],
   renewEveryMs: ["heartbeat", "heartbeatperiod", "heartbeatinterval", "renewinterval", "refreshinterval"],
   autoRenew: ["autoextend", "autoextension", "autorefresh", "keepalive"],
@@ -129,7 +131,7 @@ export function nearest(name: string, known: readonly string[]): string | undefi
 function plain(name: string): string {
   return name
     .replaceAll(/[_-]/g, "")
-    .replace(/(in)?(ms|millis(econds)?|sec(ond)?s?)$/i, "")
+    .replace(/((?<!with)in)?(ms|millis(econds)?|sec(ond)?s?)$/i, "")
     .toLowerCase();
 }
 

@@ -238,7 +238,7 @@ describe("the record of a success", () => {
     let waiting: Promise<string> | undefined;
     const uuid = await mutex.tryRun(async (lock) => {
       waiting = mutex.run((next) => next.uuid);
-      await expect(lock.handOff({ withinMs: 1_000 })).rejects.toMatchObject({ code: "LOCK_CONFIG" });
+      await expect(lock.handOff({ validForMs: 1_000 })).rejects.toMatchObject({ code: "LOCK_CONFIG" });
       expect(lock.held).toBe(true);
       return lock.uuid;
     }, TICK);

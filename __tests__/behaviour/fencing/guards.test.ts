@@ -288,7 +288,7 @@ describe("transactWrite", () => {
 
   test("with no answer at all, it tries for so long as it is told and fails with the store's error; the lock is held", async () => {
     scene.proxy.on(TRANSACT, throttle(), { times: 1_000 });
-    const failed = await afterSleeps(time, failure(lock.transactWrite([addOne()], { withinMs: 4_000 })));
+    const failed = await afterSleeps(time, failure(lock.transactWrite([addOne()], { timeoutMs: 4_000 })));
     expect(failed).toMatchObject({ name: "LockStoreError", transient: true });
     expect(time.elapsed).toBe(4_000);
     expect([lock.held, scene.proxy.count(TRANSACT) > 2]).toEqual([true, true]);
@@ -420,8 +420,8 @@ describe("what cannot be sent is refused beforehand", () => {
   test.each([
     ["document", () => (lock: Lock) => lock.guard({ document: 1 } as never)],
     ["documents", () => (lock: Lock) => lock.guard({ documents: true } as never)],
-    ["withinMs", () => (lock: Lock) => lock.transactWrite([], { withinMs: 600_000 })],
-    ["withinMs", () => (lock: Lock) => lock.transactWrite([], { withinMs: 0 })],
+    ["timeoutMs", () => (lock: Lock) => lock.transactWrite([], { timeoutMs: 600_000 })],
+    ["timeoutMs", () => (lock: Lock) => lock.transactWrite([], { timeoutMs: 0 })],
   ])("an option that cannot work: %s", async (option, act) => {
     const lock = await mutex().lock();
     expect(await failure(act()(lock))).toMatchObject({ name: "LockConfigError", option });
@@ -448,23 +448,23 @@ test("in an application's table, under its key names and prefix, without a sort 
   await lock.unlock();
 });
 
-test("a guard whose renewal is refused by IAM says so when withinMs is over", async () => {
+test("a guard whose renewal is refused by IAM says so when timeoutMs is over", async () => {
   const time = new ManualTime();
   const host = new MemoryHost(time);
   const lock = await host.mutex("job", { ttlMs: 3_600_000 }).lock();
   const denied = new LockStoreError("dynamodb:UpdateItem is refused", { answered: true });
   host.fate = () => Promise.reject(denied);
-  const outcome = failure(lock.transactWrite([addOne()], { withinMs: 1_000 }));
+  const outcome = failure(lock.transactWrite([addOne()], { timeoutMs: 1_000 }));
   await time.advance(1_000);
   expect(await outcome).toMatchObject({ message: denied.message, transient: false });
 });
 
-test("withinMs bounds the renewal that a guard needs as well", async () => {
+test("timeoutMs bounds the renewal that a guard needs as well", async () => {
   const time = new ManualTime();
   const host = new MemoryHost(time);
   const lock = await host.mutex("job", { ttlMs: 3_600_000 }).lock();
   host.fate = () => "lost";
-  const writing = watch(lock.transactWrite([addOne()], { withinMs: 1_000 }));
+  const writing = watch(lock.transactWrite([addOne()], { timeoutMs: 1_000 }));
   await time.advance(999);
   expect(writing.settled).toBe(false);
   await time.advance(1);

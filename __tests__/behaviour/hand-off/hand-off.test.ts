@@ -26,7 +26,7 @@ const MINUTE = 60_000;
 /** The hosts, the first of which has handed a lock off. */
 async function handedOff() {
   const all = hosts();
-  return { ...all, token: await (await all.one.mutex(NAME).lock()).handOff({ withinMs: MINUTE }) };
+  return { ...all, token: await (await all.one.mutex(NAME).lock()).handOff({ validForMs: MINUTE }) };
 }
 
 const isTransfer = (message: Message): boolean => message.kind === "write" && message.write.kind === "transfer";
@@ -37,7 +37,7 @@ describe("a lock that is handed off", () => {
     const { one } = hosts();
     const mutex = one.mutex(NAME);
     const lock = await mutex.lock();
-    const token = await lock.handOff({ withinMs: MINUTE });
+    const token = await lock.handOff({ validForMs: MINUTE });
     expect(token).toMatch(/^[A-Za-z0-9_.-]+$/);
     await using resumed = await mutex.resume(token);
     expect(resumed.held).toBe(true);
@@ -48,7 +48,7 @@ describe("a lock that is handed off", () => {
   test("goes on in another process, and nobody gets it in between", async () => {
     const { time, one, other, third } = hosts();
     const lock = await one.mutex(NAME).lock();
-    const token = await lock.handOff({ withinMs: MINUTE });
+    const token = await lock.handOff({ validForMs: MINUTE });
     await time.advance(50_000);
     expect(await third.mutex(NAME).tryLock()).toBeNull();
     const resumed = await other.mutex(NAME).resume(token);
@@ -61,7 +61,7 @@ describe("a lock that is handed off", () => {
   test("is over for its section at once: held is false, and unlock() does nothing", async () => {
     const { one } = hosts();
     const lock = await one.mutex(NAME).lock();
-    const handing = lock.handOff({ withinMs: MINUTE });
+    const handing = lock.handOff({ validForMs: MINUTE });
     expect([lock.held, lock.remainingMs]).toEqual([false, 0]);
     await handing;
     one.told();
@@ -71,7 +71,7 @@ describe("a lock that is handed off", () => {
     expect(lock.signal.aborted).toBe(false);
     expect(one.row(NAME)).toBeDefined();
     await expect(lock.extend()).rejects.toMatchObject({ code: "LOCK_RELEASED" });
-    await expect(lock.handOff({ withinMs: MINUTE })).rejects.toMatchObject({ code: "LOCK_RELEASED" });
+    await expect(lock.handOff({ validForMs: MINUTE })).rejects.toMatchObject({ code: "LOCK_RELEASED" });
   });
 
   test("is renewed first where it never was, and else handed off by one write; resumed by a look and one", async () => {
@@ -81,13 +81,13 @@ describe("a lock that is handed off", () => {
     expect(other.told()).toEqual(["consistent read lock", "transfer lock"]);
     await time.advance(15_000);
     expect(other.told()).toEqual(["renew lock"]);
-    await resumed.handOff({ withinMs: MINUTE });
+    await resumed.handOff({ validForMs: MINUTE });
     expect(other.told()).toEqual(["transfer lock"]);
   });
 
   test("is not renewed in between, and renewed once it goes on", async () => {
     const { time, one, other } = hosts();
-    const token = await (await one.mutex(NAME, { ttlMs: 1_000 }).lock()).handOff({ withinMs: MINUTE });
+    const token = await (await one.mutex(NAME, { ttlMs: 1_000 }).lock()).handOff({ validForMs: MINUTE });
     one.told();
     await time.advance(10_000);
     expect(one.told()).toEqual([]);
@@ -96,10 +96,10 @@ describe("a lock that is handed off", () => {
     expect(resumed.held).toBe(true);
   });
 
-  test("is free when withinMs is over, and its token is of no use any more", async () => {
+  test("is free when validForMs is over, and its token is of no use any more", async () => {
     const { time, one, other } = hosts();
     const mutex = other.mutex(NAME);
-    const token = await (await one.mutex(NAME, { ttlMs: MINUTE }).lock()).handOff({ withinMs: 1_000 });
+    const token = await (await one.mutex(NAME, { ttlMs: MINUTE }).lock()).handOff({ validForMs: 1_000 });
     await time.advance(1_000);
     expect(await mutex.tryLock()).toBeNull();
     await time.advance(1);
@@ -130,11 +130,11 @@ describe("a lock that is handed off", () => {
 
   test("may be handed off again by whoever goes on with it", async () => {
     const { one, other, third } = hosts();
-    let token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
+    let token = await (await one.mutex(NAME).lock()).handOff({ validForMs: MINUTE });
     for (const host of [other, third, one]) {
       const resumed = await host.mutex(NAME).resume(token);
       expect(resumed.owner).toBe(host.session.owner);
-      token = await resumed.handOff({ withinMs: MINUTE });
+      token = await resumed.handOff({ validForMs: MINUTE });
     }
     await (await other.mutex(NAME).resume(token)).unlock();
     expect(one.table.rows).toEqual([]);
@@ -146,7 +146,7 @@ describe("a lock that is handed off", () => {
     const lock = await mutex.lock();
     const waiting = mutex.lock();
     const watched = watch(waiting);
-    const token = await lock.handOff({ withinMs: MINUTE });
+    const token = await lock.handOff({ validForMs: MINUTE });
     await time.advance(10_000);
     expect(watched.settled).toBe(false);
     const resumed = await other.mutex(NAME).resume(token);
@@ -163,7 +163,7 @@ describe("a lock that is handed off", () => {
     const waiting = other.mutex(NAME, { takeover: "unchanged" }).lock();
     const watched = watch(waiting);
     await time.advance(2_000);
-    await lock.handOff({ withinMs: 20_000 });
+    await lock.handOff({ validForMs: 20_000 });
     await time.advance(20_000);
     expect(watched.settled).toBe(false);
     await time.advanceUntil(() => watched.settled, { withinMs: 1_000 });
@@ -174,7 +174,7 @@ describe("a lock that is handed off", () => {
     const { time, one, other } = hosts();
     const lock = await one.mutex(NAME).lock({ data: { step: 1 } });
     await lock.replaceData({ step: 2 });
-    const token = await lock.handOff({ withinMs: MINUTE });
+    const token = await lock.handOff({ validForMs: MINUTE });
     await time.advance(5_000);
     await using resumed = await other.mutex(NAME).resume(token);
     expect(resumed.data).toEqual({ step: 2 });
@@ -191,7 +191,7 @@ describe("a lock that is handed off", () => {
     let copies = 0;
     one.fate = (message) =>
       message.kind === "write" && message.write.kind === "transfer" && ++copies === 1 ? "reply lost" : "answered";
-    const handing = lock.handOff({ withinMs: 100 }).catch((error: unknown) => error);
+    const handing = lock.handOff({ validForMs: 100 }).catch((error: unknown) => error);
     const handed = watch(handing);
     await time.advance(200);
     await using theirs = await other.mutex(NAME).tryLock();
@@ -210,14 +210,14 @@ describe("a lock that is handed off", () => {
     await first?.unlock();
     const next = await waiting;
     expect([next.uuid, next.tick]).toEqual([first?.uuid, undefined]);
-    await using resumed = await other.mutex(NAME).resume(await next.handOff({ withinMs: 60_000 }));
+    await using resumed = await other.mutex(NAME).resume(await next.handOff({ validForMs: 60_000 }));
     expect(resumed.tick).toBeUndefined();
   });
 
   test("keeps its tick, which its row remembers after the release", async () => {
     const { one, other } = hosts();
     const lock = (await one.mutex(NAME).tryLock({ once: 7 })) as TransferableLock;
-    const resumed = await other.mutex(NAME).resume(await lock.handOff({ withinMs: MINUTE }));
+    const resumed = await other.mutex(NAME).resume(await lock.handOff({ validForMs: MINUTE }));
     expect(resumed.tick).toBe(7);
     await resumed.unlock();
     expect(other.row(NAME)).toMatchObject({ tick: 7, uuid: undefined, expires: 0 });
@@ -228,7 +228,7 @@ describe("a lock that is handed off", () => {
     const { time, one, other, third } = hosts();
     const lock = await one.mutex(NAME).lock({ holdAtLeastMs: 20_000 });
     await time.advance(5_000);
-    const token = await lock.handOff({ withinMs: MINUTE });
+    const token = await lock.handOff({ validForMs: MINUTE });
     await time.advance(5_000);
     await (await other.mutex(NAME).resume(token)).unlock();
     await time.advance(9_999);
@@ -238,11 +238,11 @@ describe("a lock that is handed off", () => {
     expect(next?.held).toBe(true);
   });
 
-  test("stays taken until the end of a hold that is longer than withinMs, also where nobody goes on with it", async () => {
+  test("stays taken until the end of a hold that is longer than validForMs, also where nobody goes on with it", async () => {
     const { time, one, other } = hosts();
     const lock = await one.mutex(NAME).lock({ holdAtLeastMs: 60_000 });
     await time.advance(10_000);
-    const token = await lock.handOff({ withinMs: 1_000 });
+    const token = await lock.handOff({ validForMs: 1_000 });
     await time.advance(50_000);
     expect(await other.mutex(NAME).tryLock()).toBeNull();
     await time.advance(2);
@@ -256,7 +256,7 @@ describe("a lock that is handed off", () => {
     async (how) => {
       const { time, one, other, third } = hosts();
       const lock = await one.mutex(NAME).lock({ holdAtLeastMs: 60_000 });
-      const token = await lock.handOff({ withinMs: 5_000 });
+      const token = await lock.handOff({ validForMs: 5_000 });
       const reply = deferred<void>();
       let isReleased = false;
       other.fate = (message) => {
@@ -305,7 +305,7 @@ describe("a lock that is handed off", () => {
     const { one, other } = hosts();
     const lock = await one.mutex(NAME).lock();
     const guard = await lock.guard();
-    const resumed = await other.mutex(NAME).resume(await lock.handOff({ withinMs: MINUTE }));
+    const resumed = await other.mutex(NAME).resume(await lock.handOff({ validForMs: MINUTE }));
     const writes = { items: [], token: "late" };
     const { uuid, after } = { uuid: lock.uuid, after: 0 };
     const at = { name: NAME, sort: "lock" };
@@ -321,7 +321,7 @@ describe("a lock that is handed off", () => {
     const lock = await one.mutex(NAME, { ttlMs: 1_000 }).lock();
     one.table.plant({ name: NAME, sort: "lock" }, undefined);
     await time.advance(600);
-    await expect(lock.handOff({ withinMs: MINUTE })).rejects.toBe(lock.signal.reason);
+    await expect(lock.handOff({ validForMs: MINUTE })).rejects.toBe(lock.signal.reason);
     expect(findLockLost(lock.signal.reason)?.reason).toBe("deleted");
   });
 
@@ -338,7 +338,7 @@ describe("a lock that is handed off", () => {
       if (isGone) one.table.plant({ name: NAME, sort: "lock" }, undefined);
       await time.advanceUntil(() => lock.signal.aborted);
       expect([findLockLost(lock.signal.reason)?.reason, released.length]).toEqual([reason, 0]);
-      await expect(lock.handOff({ withinMs: MINUTE })).rejects.toBe(lock.signal.reason);
+      await expect(lock.handOff({ validForMs: MINUTE })).rejects.toBe(lock.signal.reason);
       expect(released).toMatchObject([{ name: NAME, uuid: lock.uuid }]);
       expect(one.row(NAME)).toBeUndefined();
       expect(await other.mutex(NAME).tryLock()).not.toBeNull();
@@ -351,12 +351,12 @@ describe("a lock that is handed off", () => {
     const { one } = hosts();
     const lock = await one.mutex(NAME).lock();
     one.table.plant({ name: NAME, sort: "lock" }, undefined);
-    await expect(lock.handOff({ withinMs: MINUTE })).rejects.toMatchObject({ code: "LOCK_LOST", reason: "deleted" });
+    await expect(lock.handOff({ validForMs: MINUTE })).rejects.toMatchObject({ code: "LOCK_LOST", reason: "deleted" });
     expect(lock.held).toBe(false);
     await expect(lock.unlock()).rejects.toMatchObject({ reason: "deleted" });
   });
 
-  test.each([undefined, {}, { withinMs: 0 }, { withinMs: 1.5 }, { withinMs: Number.POSITIVE_INFINITY }])(
+  test.each([undefined, {}, { validForMs: 0 }, { validForMs: 1.5 }, { validForMs: Number.POSITIVE_INFINITY }])(
     "must say for how long: %j",
     async (options) => {
       const { one } = hosts();
@@ -370,7 +370,7 @@ describe("a lock that is handed off", () => {
     const { one, other } = hosts();
     const set = await one.lockAll([NAME, "order-43"]);
     const member = set.locks.get(NAME) as TransferableLock;
-    const token = await member.handOff({ withinMs: MINUTE });
+    const token = await member.handOff({ validForMs: MINUTE });
     expect(set.held).toBe(false);
     expect(set.locks.get("order-43")?.held).toBe(true);
     const resumed = await other.mutex(NAME).resume(token);
@@ -387,7 +387,7 @@ describe("a permit that is handed off", () => {
     const { one, other } = hosts();
     const semaphore = one.semaphore(NAME, { permits: 2 });
     const held = [await semaphore.lock(), await semaphore.lock()] as [Permit, Permit];
-    const token = await held[1].handOff({ withinMs: MINUTE });
+    const token = await held[1].handOff({ validForMs: MINUTE });
     expect(await semaphore.tryLock()).toBeNull();
     await held[0].unlock();
     await using again = await semaphore.tryLock();
@@ -404,7 +404,7 @@ describe("a permit that is handed off", () => {
     const permit = await semaphore.lock();
     const waiting = semaphore.lock();
     const watched = watch(waiting);
-    const token = await permit.handOff({ withinMs: MINUTE });
+    const token = await permit.handOff({ validForMs: MINUTE });
     const resumed = await semaphore.resume(token);
     await time.advance(10_000);
     expect(watched.settled).toBe(false);
@@ -418,7 +418,7 @@ describe("a permit that is handed off", () => {
     const semaphore = one.semaphore(NAME, { permits: 2 });
     await semaphore.lock();
     const second = await semaphore.lock();
-    const token = await second.handOff({ withinMs: MINUTE });
+    const token = await second.handOff({ validForMs: MINUTE });
     await using resumed = await other.semaphore(NAME, { permits: 1 }).resume(token);
     expect(resumed.permit).toBe(second.permit);
   });
@@ -429,7 +429,7 @@ describe("a fenced lock that is handed off", () => {
     const { one, other, third } = hosts();
     const fenced = { fencing: true } as const;
     const lock = await one.mutex(NAME, fenced).lock();
-    const token = await lock.handOff({ withinMs: MINUTE });
+    const token = await lock.handOff({ validForMs: MINUTE });
     const resumed = await other.mutex(NAME, fenced).resume(token);
     const numberOf = (held: unknown): bigint => (held as { fencingToken: bigint }).fencingToken;
     expect(numberOf(resumed)).toBe(numberOf(lock) + 1n);
@@ -442,7 +442,7 @@ describe("a fenced lock that is handed off", () => {
     const { one, other, third } = hosts();
     const lock = await one.mutex(NAME, { fencing: true }).lock();
     const number = one.row(NAME)?.fence as bigint;
-    const resumed = await other.mutex(NAME).resume(await lock.handOff({ withinMs: MINUTE }));
+    const resumed = await other.mutex(NAME).resume(await lock.handOff({ validForMs: MINUTE }));
     expect("fencingToken" in resumed).toBe(false);
     await resumed.unlock();
     expect(other.row(NAME)).toMatchObject({ fence: number, uuid: undefined });
@@ -490,7 +490,7 @@ describe("a token", () => {
 
   test("of a permit is refused by a mutex of its name", async () => {
     const { one, other } = hosts();
-    const token = await (await one.semaphore(NAME, { permits: 2 }).lock()).handOff({ withinMs: MINUTE });
+    const token = await (await one.semaphore(NAME, { permits: 2 }).lock()).handOff({ validForMs: MINUTE });
     await expect(other.mutex(NAME).resume(token)).rejects.toMatchObject({ option: "token" });
   });
 
@@ -509,7 +509,7 @@ describe("on a network that loses replies", () => {
     const lock = await one.mutex(NAME).lock();
     let lost = 0;
     one.fate = (message) => (isTransfer(message) && ++lost === 1 ? "reply lost" : "answered");
-    const handing = lock.handOff({ withinMs: MINUTE });
+    const handing = lock.handOff({ validForMs: MINUTE });
     await time.settle(handing);
     expect(lost).toBe(2);
     await using resumed = await other.mutex(NAME).resume(await handing);
@@ -521,7 +521,7 @@ describe("on a network that loses replies", () => {
     const fenced = { fencing: true } as const;
     const lock = await one.mutex(NAME, fenced).lock({ data: { step: 1 } });
     const number = one.row(NAME)?.fence as bigint;
-    const token = await lock.handOff({ withinMs: MINUTE });
+    const token = await lock.handOff({ validForMs: MINUTE });
     let lost = 0;
     other.fate = (message) => (isTransfer(message) && ++lost === 1 ? "reply lost" : "answered");
     const resuming = other.mutex(NAME, fenced).resume(token);
@@ -542,7 +542,7 @@ describe("on a network that loses replies", () => {
       const { time, one, other } = hosts();
       const lock = await one.mutex(NAME, { ttlMs: MINUTE, releaseWithinMs: 5_000 }).lock();
       one.fate = (message) => (isTransfer(message) ? fate : "answered");
-      expect(await time.outcome(lock.handOff({ withinMs: 3_600_000 }))).toMatchObject({
+      expect(await time.outcome(lock.handOff({ validForMs: 3_600_000 }))).toMatchObject({
         code: "LOCK_STORE",
         transient: true,
       });
@@ -556,13 +556,13 @@ describe("on a network that loses replies", () => {
   );
 
   test.each(["lost", "reply lost"] as const)(
-    "a hand-off during which the table goes silent rejects, and the lock is free at the latest after withinMs: %s",
+    "a hand-off during which the table goes silent rejects, and the lock is free at the latest after validForMs: %s",
     async (fate) => {
       const { time, one, other } = hosts();
       const lock = await one.mutex(NAME, { ttlMs: 10_000, releaseWithinMs: 2_000 }).lock();
       await lock.extend();
       one.fate = () => fate;
-      expect(await time.outcome(lock.handOff({ withinMs: 30_000 }))).toMatchObject({ code: "LOCK_STORE" });
+      expect(await time.outcome(lock.handOff({ validForMs: 30_000 }))).toMatchObject({ code: "LOCK_STORE" });
       expect(time.elapsed).toBeLessThanOrEqual(2_000);
       await time.advance(30_001);
       expect(time.timers).toBe(0);
@@ -571,12 +571,12 @@ describe("on a network that loses replies", () => {
     },
   );
 
-  test("a hand-off that nobody got is released when the table answers again, long before withinMs", async () => {
+  test("a hand-off that nobody got is released when the table answers again, long before validForMs", async () => {
     const { time, one, other } = hosts();
     const lock = await one.mutex(NAME, { ttlMs: 10_000, releaseWithinMs: 2_000 }).lock();
     await lock.extend();
     one.fate = () => "reply lost";
-    const failed = time.outcome(lock.handOff({ withinMs: 14 * 24 * 60 * MINUTE }));
+    const failed = time.outcome(lock.handOff({ validForMs: 14 * 24 * 60 * MINUTE }));
     await time.advance(1);
     one.fate = () => "lost";
     expect(await failed).toMatchObject({
@@ -592,12 +592,12 @@ describe("on a network that loses replies", () => {
     expect(time.timers).toBe(0);
   });
 
-  test("a hand-off that never arrived is released until the lease would have ended, though withinMs is shorter", async () => {
+  test("a hand-off that never arrived is released until the lease would have ended, though validForMs is shorter", async () => {
     const { time, one } = hosts();
     const lock = await one.mutex(NAME, { ttlMs: MINUTE, releaseWithinMs: 2_000 }).lock();
     await lock.extend();
     one.fate = () => "lost";
-    expect(await time.outcome(lock.handOff({ withinMs: 1_000 }))).toMatchObject({ code: "LOCK_STORE" });
+    expect(await time.outcome(lock.handOff({ validForMs: 1_000 }))).toMatchObject({ code: "LOCK_STORE" });
     await time.advance(20_000);
     one.fate = () => "answered";
     await time.advanceUntil(() => one.row(NAME) === undefined, { withinMs: 5_000 });
@@ -608,7 +608,7 @@ describe("on a network that loses replies", () => {
     const lock = await one.mutex(NAME, { ttlMs: 10_000, releaseWithinMs: 2_000 }).lock();
     await lock.extend();
     one.fate = () => "reply lost";
-    const failed = time.outcome(lock.handOff({ withinMs: 14 * 24 * 60 * MINUTE }));
+    const failed = time.outcome(lock.handOff({ validForMs: 14 * 24 * 60 * MINUTE }));
     await time.advance(1);
     one.fate = () => "lost";
     await failed;
@@ -632,7 +632,7 @@ describe("on a network that loses replies", () => {
     const lock = await one.mutex(NAME, { ttlMs: 10_000, releaseWithinMs: 2_000 }).lock();
     await lock.extend();
     one.fate = (message) => (isLost(message) ? "lost" : "answered");
-    const error = await time.outcome(lock.handOff({ withinMs: MINUTE }));
+    const error = await time.outcome(lock.handOff({ validForMs: MINUTE }));
     expect(error).toMatchObject({ ...expected, transient: true, cause: { code: "LOCK_STORE" } });
   });
 
@@ -642,7 +642,7 @@ describe("on a network that loses replies", () => {
     await lock.extend();
     const refused = new LockStoreError("dynamodb:UpdateItem is missing", { transient: false });
     one.fate = (message) => (isTransfer(message) ? Promise.reject(refused) : "answered");
-    const error = await time.outcome(lock.handOff({ withinMs: MINUTE }));
+    const error = await time.outcome(lock.handOff({ validForMs: MINUTE }));
     expect(error).toMatchObject({ code: "LOCK_STORE", transient: false, cause: refused });
     expect(String(error)).toMatch(/and it was released\. dynamodb:UpdateItem is missing/);
   });
@@ -680,7 +680,7 @@ describe("on a network that loses replies", () => {
     const { one, other } = hosts();
     const lock = await one.mutex(NAME).lock();
     const [take] = one.sent;
-    const token = await lock.handOff({ withinMs: MINUTE });
+    const token = await lock.handOff({ validForMs: MINUTE });
     const transfer = one.sent.find(isTransfer) as Message;
     await (await other.mutex(NAME).resume(token)).unlock();
     answerOf(one.table, take as Message);
@@ -743,7 +743,7 @@ test("a close waits for a hand-off that is under way, and the lock goes on", asy
   const lock = await one.mutex(NAME).lock();
   const answered = time.clock().sleep(1_000);
   one.fate = (message) => (isTransfer(message) ? answered : "answered");
-  const handing = lock.handOff({ withinMs: MINUTE });
+  const handing = lock.handOff({ validForMs: MINUTE });
   await turn();
   const closed = watch(one.session.close(0));
   await time.advance(999);
@@ -755,7 +755,7 @@ test("a close waits for a hand-off that is under way, and the lock goes on", asy
 
 test("a section that handed its lock off within run() ends without an error, and the lock goes on", async () => {
   const { one, other } = hosts();
-  const token = await one.mutex(NAME).run((lock) => lock.handOff({ withinMs: MINUTE }));
+  const token = await one.mutex(NAME).run((lock) => lock.handOff({ validForMs: MINUTE }));
   await using resumed = await other.mutex(NAME).resume(token);
   expect(resumed.held).toBe(true);
 });
@@ -768,7 +768,7 @@ test("a hand-off waits for a renewal that is in flight", async () => {
   one.fate = (message) =>
     message.kind === "write" && message.write.kind === "renew" && ++renewals === 1 ? answered : "answered";
   await time.advance(500);
-  const handing = lock.handOff({ withinMs: MINUTE });
+  const handing = lock.handOff({ validForMs: MINUTE });
   await time.settle(handing);
   expect(one.told()).toEqual(["take lock", "renew lock", "transfer lock"]);
   await using resumed = await other.mutex(NAME).resume(await handing);
@@ -782,7 +782,7 @@ describe("on DynamoDB", () => {
     const one = scene.host({ tag: "one", owner: "one", clock: systemClock() });
     const other = scene.host({ tag: "other", owner: "other", clock: systemClock() });
     const lock = await one.mutex(scene.name).lock({ data: { step: 1 } });
-    const token = await lock.handOff({ withinMs: MINUTE });
+    const token = await lock.handOff({ validForMs: MINUTE });
     expect(await scene.row()).toMatchObject({ owner: "one", ttlMs: MINUTE, data: { step: 1 } });
     const resumed = await other.mutex(scene.name).resume(token);
     expect(await scene.row()).toMatchObject({ owner: "other", uuid: resumed.uuid, ttlMs: 30_000, data: { step: 1 } });
@@ -800,7 +800,7 @@ describe("on DynamoDB", () => {
   });
 
   test("a token says which table it is for", async () => {
-    const token = await (await scene.host().mutex(scene.name).lock()).handOff({ withinMs: MINUTE });
+    const token = await (await scene.host().mutex(scene.name).lock()).handOff({ validForMs: MINUTE });
     const prefixed = scene.host({ keyPrefix: "staging/" });
     const resuming = prefixed.mutex(scene.name).resume(token);
     await expect(resuming).rejects.toThrow(new RegExp(`^token: .*in table ${scene.tableName}`));
@@ -811,7 +811,7 @@ describe("on DynamoDB", () => {
       scene.host({ tag, clock: systemClock() }).mutex(scene.name, { fencing: true }),
     );
     const lock = await one?.lock();
-    const token = (await lock?.handOff({ withinMs: MINUTE })) ?? "";
+    const token = (await lock?.handOff({ validForMs: MINUTE })) ?? "";
     const outcomes = await Promise.allSettled([other, third].map((mutex) => mutex?.resume(token)));
     const won = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
     expect(won).toHaveLength(1);

@@ -43,7 +43,7 @@ describe("a uuid that everybody can see opens nothing", () => {
 
   test("nor of one that is handed off, which its token still resumes", async () => {
     const { one, other, third } = hosts();
-    const token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
+    const token = await (await one.mutex(NAME).lock()).handOff({ validForMs: MINUTE });
     const uuid = (await other.mutex(NAME).inspect())?.uuid ?? "";
     for (const forged of forgedWith(uuid)) {
       await expect(other.mutex(NAME).resume(forged)).rejects.toMatchObject({ name: /LockLostError|LockConfigError/ });
@@ -59,7 +59,7 @@ describe("a uuid that everybody can see opens nothing", () => {
     const { one, other } = hosts();
     const [ours, theirs] = [one, other].map((host) => host.semaphore(NAME, { permits: 2 }));
     const held = await ours?.lock();
-    const token = (await (await ours?.lock())?.handOff({ withinMs: MINUTE })) ?? "";
+    const token = (await (await ours?.lock())?.handOff({ validForMs: MINUTE })) ?? "";
     const { holders = [] } = (await theirs?.inspect()) ?? {};
     expect(holders.map(({ handedOff }) => handedOff).sort()).toEqual([false, true]);
     for (const { uuid = "", permit } of holders) {
@@ -88,8 +88,8 @@ describe("a token of something else lets nobody in", () => {
 
   test("one of another lock, with the name of this one", async () => {
     const { one, other } = hosts();
-    await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
-    const foreign = decodedToken(await (await one.mutex("order-43").lock()).handOff({ withinMs: MINUTE }));
+    await (await one.mutex(NAME).lock()).handOff({ validForMs: MINUTE });
+    const foreign = decodedToken(await (await one.mutex("order-43").lock()).handOff({ validForMs: MINUTE }));
     const edited = encodedToken(foreign.with(2, NAME));
     await expect(other.mutex(NAME).resume(edited)).rejects.toMatchObject(isLost);
   });
@@ -99,7 +99,7 @@ describe("a token of something else lets nobody in", () => {
     const tokens: string[] = [];
     for (let round = 0; round < 3; round += 1) {
       const lock = await one.mutex(NAME).lock();
-      tokens.push(await lock.handOff({ withinMs: 1_000 }));
+      tokens.push(await lock.handOff({ validForMs: 1_000 }));
       if (round < 2) await time.advance(1_001);
     }
     const [first = "", second = "", third = ""] = tokens;
@@ -121,7 +121,7 @@ describe("a token of something else lets nobody in", () => {
     ["with a million characters", (parts) => parts.with(4, "x".repeat(1_000_000))],
   ])("one that was edited, %s: nothing is sent", async (_, edit) => {
     const { one, other } = hosts();
-    const token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
+    const token = await (await one.mutex(NAME).lock()).handOff({ validForMs: MINUTE });
     other.told();
     const edited = encodedToken(edit(decodedToken(token)));
     await expect(other.mutex(NAME).resume(edited)).rejects.toMatchObject(isNoToken);
@@ -136,7 +136,7 @@ describe("a token of something else lets nobody in", () => {
     ["in an object", (token) => ({ token })],
   ])("one %s is refused, and does not show its secret", async (_, spoil) => {
     const { one, other } = hosts();
-    const token = await (await one.mutex(NAME).lock()).handOff({ withinMs: MINUTE });
+    const token = await (await one.mutex(NAME).lock()).handOff({ validForMs: MINUTE });
     const error = await other
       .mutex(NAME)
       .resume(spoil(token) as string)
@@ -150,9 +150,9 @@ describe("what goes along is on the row, and no token can say otherwise", () => 
   test("trap 44: the hold, which the row keeps while it is resumed", async () => {
     const { time, one, other, third } = hosts();
     const lock = await one.mutex(NAME).lock({ holdAtLeastMs: 20_000 });
-    const resumed = await other.mutex(NAME).resume(await lock.handOff({ withinMs: MINUTE }));
+    const resumed = await other.mutex(NAME).resume(await lock.handOff({ validForMs: MINUTE }));
     expect(other.row(NAME)?.handOff).toMatchObject({ heldUntil: expect.any(Number), heldForMs: 20_000 });
-    const again = await third.mutex(NAME).resume(await resumed.handOff({ withinMs: MINUTE }));
+    const again = await third.mutex(NAME).resume(await resumed.handOff({ validForMs: MINUTE }));
     await again.unlock();
     await time.advance(19_999);
     expect(await one.mutex(NAME).tryLock()).toBeNull();
@@ -163,7 +163,7 @@ describe("what goes along is on the row, and no token can say otherwise", () => 
   test("the tick, which stays without a purge date", async () => {
     const { one, other } = hosts();
     const lock = await one.mutex(NAME).tryLock({ once: 7 });
-    const resumed = await other.mutex(NAME).resume((await lock?.handOff({ withinMs: MINUTE })) ?? "");
+    const resumed = await other.mutex(NAME).resume((await lock?.handOff({ validForMs: MINUTE })) ?? "");
     expect(resumed.tick).toBe(7);
     const item = () => one.table.item({ name: NAME, sort: "lock" });
     expect(item()).not.toHaveProperty("purge");
@@ -176,7 +176,7 @@ describe("what goes along is on the row, and no token can say otherwise", () => 
   test("a mark that an older process has left there names another uuid, and counts for nothing", async () => {
     const { one, other } = hosts();
     const at = { name: NAME, sort: "lock" };
-    const token = await (await one.mutex(NAME).tryLock({ once: 7 }))?.handOff({ withinMs: MINUTE });
+    const token = await (await one.mutex(NAME).tryLock({ once: 7 }))?.handOff({ validForMs: MINUTE });
     const left = one.table.item(at)?.handOff;
     await (await other.mutex(NAME).resume(token ?? "")).unlock();
     const lock = await one.mutex(NAME).lock();
@@ -222,7 +222,7 @@ describe("a lock that is handed off is shown as that", () => {
     const { one, other, third } = hosts();
     const lock = await one.mutex(NAME).lock();
     expect(await infosOf(third)).toMatchObject({ handedOff: [false, false, false], message: /held by one/ });
-    const token = await lock.handOff({ withinMs: MINUTE });
+    const token = await lock.handOff({ validForMs: MINUTE });
     expect(await infosOf(third)).toMatchObject({ handedOff: [true, true, true], message: /handed off by one/ });
     const resumed = await other.mutex(NAME).resume(token);
     expect(await infosOf(third)).toMatchObject({ handedOff: [false, false, false], message: /held by other/ });
@@ -239,7 +239,7 @@ describe("a lock that is handed off is shown as that", () => {
     await turn();
     const lock = await one.mutex(NAME).lock();
     await time.advance(2_000);
-    const token = await lock.handOff({ withinMs: MINUTE });
+    const token = await lock.handOff({ validForMs: MINUTE });
     await time.advance(2_000);
     const resumed = await other.mutex(NAME).resume(token);
     await time.advance(2_000);
@@ -252,7 +252,7 @@ describe("a lock that is handed off is shown as that", () => {
 test("a resume that was given up keeps to the hold that it has read", async () => {
   const { time, one, other, third } = hosts();
   const lock = await one.mutex(NAME).lock({ holdAtLeastMs: 50_000 });
-  const token = await lock.handOff({ withinMs: MINUTE });
+  const token = await lock.handOff({ validForMs: MINUTE });
   other.fate = (message) => (message.kind === "write" && !isRelease(message) ? "reply lost" : "answered");
   const resuming = watch(
     other

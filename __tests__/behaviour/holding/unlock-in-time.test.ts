@@ -175,7 +175,7 @@ describe("on a silent table, unlock() is answered after releaseWithinMs", () => 
     const { time, host, mutex, lasts, fate } = scene();
     const lock = await mutex().lock();
     fate(everything);
-    const outcome = failureOf(lock.handOff({ withinMs: 60_000 }));
+    const outcome = failureOf(lock.handOff({ validForMs: 60_000 }));
     await time.advance(RELEASE_WITHIN_MS / 2);
     expect(released(host.sent)).toContain(lock.uuid);
     expect(await lasts(outcome)).toBe(RELEASE_WITHIN_MS / 2);

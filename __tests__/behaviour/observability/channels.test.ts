@@ -101,7 +101,7 @@ describe("all that the channels tell, in order,", () => {
   test("of a lock that is handed off, and of who resumes it, once and once more", async () => {
     const story = hearAll();
     const mutex = host(new ManualTime()).mutex(scene.name);
-    const token = await (await mutex.lock()).handOff({ withinMs: 10_000 });
+    const token = await (await mutex.lock()).handOff({ validForMs: 10_000 });
     await (await mutex.resume(token)).unlock();
     await expect(mutex.resume(token)).rejects.toMatchObject({ code: "LOCK_LOST" });
     expect(story).toEqual([

@@ -117,7 +117,7 @@ describe("a rate of a semaphore", () => {
   test("is kept when the lock was lost, and through a hand-off that nobody resumes", async () => {
     const { time, semaphores, start } = hostsWith(2, { permits: 1 });
     const permit = await semaphores[0]?.lock();
-    await permit?.handOff({ withinMs: 1_000 });
+    await permit?.handOff({ validForMs: 1_000 });
     await time.advance(PER_MS);
     expect(await start(1)).toBe(false);
     await time.advance(2);

@@ -289,8 +289,11 @@ test("several permits cannot be handed off: the call sends nothing, and the lock
   const { one } = only();
   await using lock = await one.semaphore(NAME, { permits: 3 }).lock({ permits: 2 });
   one.told();
-  await expect(lock.handOff({ withinMs: 60_000 })).rejects.toMatchObject({ code: "LOCK_CONFIG", option: "handOff()" });
-  await expect(lock.handOff({ withinMs: 60_000 })).rejects.toThrow(/several permits: take one permit/);
+  await expect(lock.handOff({ validForMs: 60_000 })).rejects.toMatchObject({
+    code: "LOCK_CONFIG",
+    option: "handOff()",
+  });
+  await expect(lock.handOff({ validForMs: 60_000 })).rejects.toThrow(/several permits: take one permit/);
   expect([one.told(), lock.held]).toEqual([[], true]);
 });
 

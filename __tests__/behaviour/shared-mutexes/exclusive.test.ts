@@ -456,7 +456,7 @@ describe("either side", () => {
     const { one } = hosts();
     await using lock = await one.sharedMutex(NAME)[side].lock();
     one.told();
-    const handOff = (lock as TransferableLock).handOff({ withinMs: 1_000 });
+    const handOff = (lock as TransferableLock).handOff({ validForMs: 1_000 });
     await expect(handOff).rejects.toThrow(LockConfigError);
     expect(one.told()).toEqual([]);
     expect(lock.held).toBe(true);

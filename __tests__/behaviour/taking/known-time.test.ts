@@ -279,7 +279,7 @@ describe("trap 24: what was known of the time is no longer", () => {
   test("a resume that was suspended while it waited to leave reads the time before it writes", async () => {
     const { time, host, hostThatForgets } = world();
     const { mutex, begin } = await hostThatForgets(2);
-    const token = await (await host(0, "giver").lock()).handOff({ withinMs: HOUR_MS });
+    const token = await (await host(0, "giver").lock()).handOff({ validForMs: HOUR_MS });
     begin();
     const lock = await mutex.resume(token);
     expect(operations()).toEqual(["GetItem", "GetItem", "UpdateItem"]);

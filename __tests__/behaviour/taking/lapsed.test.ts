@@ -42,7 +42,7 @@ test.each([
 
 test("a token whose lease was over at the answer is resumed all the same", async () => {
   const { time, one, other } = hosts();
-  const token = await (await one.mutex("job", { ttlMs: TTL_MS }).lock()).handOff({ withinMs: 60 * 60_000 });
+  const token = await (await one.mutex("job", { ttlMs: TTL_MS }).lock()).handOff({ validForMs: 60 * 60_000 });
   const goOn = suspends(other, isTransfer);
   const resuming = other.mutex("job", { ttlMs: TTL_MS }).resume(token);
   await turn();

@@ -119,7 +119,7 @@ describe("whichever call took the lock, and whichever waits,", () => {
   ];
 
   async function handedOff(locks: LockTable): Promise<string> {
-    return (await locks.mutex(scene.name).lock()).handOff({ withinMs: 60_000 });
+    return (await locks.mutex(scene.name).lock()).handOff({ validForMs: 60_000 });
   }
 
   const bounded = { waitMs: 6_000 };

@@ -68,7 +68,7 @@ export class GuardedLog implements Log {
     const there = await register.find?.(line);
     if (there !== undefined) return there;
     if (defect !== "unguarded" && random() < 0.5) {
-      await lock.transactWrite(this.#items(fenced, { isLate: false }), { withinMs: 2_000 });
+      await lock.transactWrite(this.#items(fenced, { isLate: false }), { timeoutMs: 2_000 });
       return fenced;
     }
     const guard = await lock.guard();

@@ -27,7 +27,7 @@ export async function handOff(stage: Stage, step: Step, holding: Holding): Promi
   const hasEnded = endsWithin(stage, holding);
   let token: string;
   try {
-    token = await lock.handOff({ withinMs: step.withinMs }).finally(hasEnded);
+    token = await lock.handOff({ validForMs: step.withinMs }).finally(hasEnded);
     await lock.unlock();
   } catch (error) {
     judge.handOffs.failed(handed);

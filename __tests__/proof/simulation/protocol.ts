@@ -35,7 +35,7 @@ export type SimLock = Pick<
   readonly permit?: number;
   readonly permits?: readonly number[];
   readonly wanted?: boolean;
-  handOff?(options: { readonly withinMs: number }): Promise<string>;
+  handOff?(options: { readonly validForMs: number }): Promise<string>;
 };
 
 /** Whatever can be locked, and what some of it can do besides. */

@@ -166,7 +166,7 @@ function handOffs(): Workload["start"] {
         const lock = await lockable.lock({});
         world.count("sections");
         await world.sleep(sectionMs(host.random));
-        const token = (await lock.handOff?.({ withinMs: 2_000 })) ?? "";
+        const token = (await lock.handOff?.({ validForMs: 2_000 })) ?? "";
         await world.sleep(20);
         const other = others[Math.floor(host.random() * others.length)] ?? host;
         const resumed = await mutex(other).resume?.(token, {});

@@ -14,7 +14,7 @@ host.hold = () => released.promise;
 const { clock } = host.session;
 const { atMost } = clock;
 clock.atMost = () => atMost() + 1;
-const handing = assert.rejects(lock.handOff({ withinMs: 1_000 }), { code: "LOCK_LOST" });
+const handing = assert.rejects(lock.handOff({ validForMs: 1_000 }), { code: "LOCK_LOST" });
 await turn();
 clock.atMost = atMost;
 released.resolve();

@@ -155,10 +155,10 @@ async function section(taken: Taken, name: string, random: Random): Promise<void
 
 /** @throws LockLostError */
 async function handOffTo(lock: TransferableLock, taken: Taken, name: string, random: Random): Promise<void> {
-  const withinMs = Math.ceil(1_000 + 3_000 * random());
-  const until = now() + withinMs;
+  const validForMs = Math.ceil(1_000 + 3_000 * random());
+  const until = now() + validForMs;
   const { uuid } = lock;
-  const token = await lock.handOff({ withinMs }).catch((error: unknown) => {
+  const token = await lock.handOff({ validForMs }).catch((error: unknown) => {
     if (findLockLost(error) !== undefined || !(error instanceof LockError)) throw error;
     unreleased.add(uuid);
   });
