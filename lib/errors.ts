@@ -3,6 +3,16 @@ import type { LockInfo } from "./lock-info.js";
 /** On every error of this library, and the same in every copy of it. */
 const BRAND = Symbol.for("dynamutex.LockError");
 
+/** The code of an error of this library: what to do about each is in docs/reference/errors.md. */
+export type LockErrorCode =
+  | "LOCK_CONFIG"
+  | "LOCK_TIMEOUT"
+  | "LOCK_LOST"
+  | "LOCK_STORE"
+  | "LOCK_RELEASED"
+  | "LOCK_CLOSED"
+  | "LOCK_RESIGNED";
+
 /** The base class of all errors of this library. `code` is stable; messages may change. */
 export class LockError extends Error {
   /**
@@ -12,9 +22,9 @@ export class LockError extends Error {
    */
   static readonly code: string = "any";
   override readonly name: string = "LockError";
-  readonly code: string;
+  readonly code: LockErrorCode;
 
-  constructor(code: string, message: string, options?: ErrorOptions) {
+  constructor(code: LockErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;
     Object.defineProperty(this, BRAND, { value: true });
@@ -73,6 +83,14 @@ export class LockTimeoutError extends LockError {
   /** How long this call waited, in ms. */
   readonly waitedMs: number;
 
+  constructor(lockName: string, waitedMs: number, holder: LockInfo | undefined, options?: ErrorOptions);
+  /** @internal */
+  constructor(
+    lockName: string,
+    waitedMs: number,
+    holder: LockInfo | undefined,
+    options?: ErrorOptions & { readonly inThisProcess?: boolean; readonly because?: string | undefined },
+  );
   constructor(
     lockName: string,
     waitedMs: number,
@@ -114,6 +132,14 @@ export class LockLostError extends LockError {
   readonly uuid: string;
   readonly reason: LossReason;
 
+  constructor(lockName: string, uuid: string, reason: LossReason, options?: ErrorOptions);
+  /** @internal */
+  constructor(
+    lockName: string,
+    uuid: string,
+    reason: LossReason,
+    options?: ErrorOptions & { readonly because?: string },
+  );
   constructor(
     lockName: string,
     uuid: string,

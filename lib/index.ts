@@ -10,6 +10,7 @@ export {
   findLockLost,
   LockConfigError,
   LockError,
+  type LockErrorCode,
   LockLostError,
   LockStoreError,
   LockTimeoutError,
