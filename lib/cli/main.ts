@@ -9,8 +9,8 @@ import { programWith } from "./program.js";
 process.removeAllListeners("warning");
 process.on("warning", ({ message }) => mention(message));
 
-// The kernel ends the first process of a container by no signal that it does not handle. `run` handles all of its own.
-if (process.pid === 1 && process.argv[2] !== "run") {
+// The kernel ends the first process of a container by no signal that it does not handle. These handle their own.
+if (process.pid === 1 && !["run", "rehearse"].includes(process.argv[2] ?? "")) {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const) {
     process.once(signal, () => process.exit(exitCodeOf(signal)));
   }

@@ -64,6 +64,19 @@ export function programWith(command?: readonly string[]): Command {
     .description("check whether locks work on the table with these credentials: exit code 0 if they do, 1 if not")
     .action(exits(async (options) => (await import("./table.js")).check(options)));
 
+  const rehearse = examples(
+    "dynamutex rehearse --table locks --dry-run",
+    "dynamutex rehearse --table locks > report.md",
+  );
+  tableCommand(program, "rehearse", rehearse)
+    .description(
+      "see locks at work on the table: kills and freezes processes of its own that hold one; 0 if all was well",
+    )
+    .option("--ttl <duration>", "the length of the leases that are waited for, two of them (default: 5s)", timer)
+    .option("--dry-run", "say what it would write and cost, and do nothing")
+    .addOption(new Option("--host <name>").hideHelp())
+    .action(exits(async (options) => (await import("./rehearse.js")).rehearse(options)));
+
   return program;
 }
 

@@ -1,23 +1,29 @@
 import { styleText } from "node:util";
+import type { TableReport } from "../index.js";
 import { EXIT, Failure } from "./failure.js";
-import { onTable, type TableArguments, type TableKeys, wordsOf } from "./open-table.js";
+import { type OpenTable, onTable, type TableArguments, type TableKeys, wordsOf } from "./open-table.js";
 import { print, printable } from "./output.js";
 
 /** Checks whether locks work on a table. @returns 0 if they do, 1 if not. */
 export async function check(options: TableArguments): Promise<number> {
   return await onTable(options, async (opened) => {
     const report = await opened.locks.check();
-    const { tableName, usable, problems, table, batches } = report;
-    const lines = problems.map((problem) => {
-      const line = printable(`${problem.severity}: ${wordsOf(problem, report, opened)}`);
-      return styleText(problem.severity === "error" ? "red" : "yellow", line);
-    });
-    if (usable && batches?.advice !== undefined) lines.push(printable(`advice: ${batches.advice}`));
+    const { tableName, usable, table } = report;
     const what = table && `, ${table.billing}, ${table.sort === undefined ? "no sort key" : "with a sort key"}`;
     const verdict = usable ? `usable${what ?? ""}` : "locks do not work on it";
-    print([...lines, `table ${printable(tableName)}: ${verdict}`, ""].join("\n"));
+    print([...problemLines(report, opened), `table ${printable(tableName)}: ${verdict}`, ""].join("\n"));
     return usable ? EXIT.done : EXIT.no;
   });
+}
+
+/** What is wrong with a table, and what to do: a line for each problem. */
+export function problemLines(report: TableReport, opened: OpenTable): string[] {
+  const { usable, problems, batches } = report;
+  const lines = problems.map((problem) => {
+    const line = printable(`${problem.severity}: ${wordsOf(problem, report, opened)}`);
+    return styleText(problem.severity === "error" ? "red" : "yellow", line);
+  });
+  return usable && batches?.advice !== undefined ? [...lines, printable(`advice: ${batches.advice}`)] : lines;
 }
 
 type Format = "cloudformation" | "terraform" | "cdk";

@@ -1,0 +1,108 @@
+import { ScanCommand } from "@aws-sdk/client-dynamodb";
+import { unmarshall } from "@aws-sdk/util-dynamodb";
+import { describe, expect, test } from "@jest/globals";
+import { error, rewriteReply, withBody } from "../support/fault-proxy.js";
+import { type Attributes, rowOf, useScene } from "../support/scene.js";
+import { testClient } from "../support/table.js";
+import { useInstalledCli } from "./installed-cli.js";
+
+const scene = useScene();
+const cli = useInstalledCli();
+const FOREVER = { times: Number.POSITIVE_INFINITY };
+
+/** All that is in the table. */
+async function rows(): Promise<readonly Attributes[]> {
+  const { Items = [] } = await testClient().send(new ScanCommand({ TableName: scene.tableName, ConsistentRead: true }));
+  return Items.map((item) => unmarshall(item)).sort((one, other) => (`${one.name}` < `${other.name}` ? -1 : 1));
+}
+
+/** A table in use: a lock that is held, and an item of an application under a name that looks like the rehearsal's. */
+async function others(): Promise<readonly Attributes[]> {
+  await scene.put(rowOf());
+  await scene.put({ total: 7 }, "dynamutex#rehearsal#report");
+  return await rows();
+}
+
+const given = () => ({ env: { DYNAMUTEX_TABLE: scene.tableName }, endpoint: scene.proxy.endpoint });
+const start = () => cli.start(["rehearse", "--ttl", "500ms"], given());
+const run = (env: Readonly<Record<string, string>> = {}) =>
+  cli.run(["rehearse", "--ttl", "500ms"], { ...given(), env: { ...given().env, ...env } });
+
+test.each([
+  ["SIGINT", /\w is frozen while it holds/, 130],
+  ["SIGTERM", /\w is killed while it holds/, 143],
+] as const)("by %s a rehearsal ends, with its processes, and leaves no row", async (signal, when, code) => {
+  const before = await others();
+  await using running = start();
+  await running.says(when);
+  running.kill(signal);
+  // Its pipes are closed when all of its processes have ended.
+  const { code: ended, stderr, stdout } = await running.ended;
+  expect({ ended, stderr }).toEqual({
+    ended: code,
+    stderr: "dynamutex: interrupted; the row of the rehearsal is removed\n",
+  });
+  expect(stdout).not.toContain("###");
+  expect(await rows()).toEqual(before);
+});
+
+test("a rehearsal whose reader has had enough goes on to its end, and leaves no row", async () => {
+  const before = await others();
+  await cli.shell("dynamutex rehearse --ttl 200ms | head -1", given()).ended;
+  expect(scene.proxy.requests.filter(({ operation }) => operation === "PutItem").length).toBeGreaterThan(30);
+  expect(await rows()).toEqual(before);
+});
+
+test("a rehearsal that fails in the middle says why, and leaves no row", async () => {
+  const before = await others();
+  await using running = start();
+  await running.says(/\w is killed while it holds/);
+  scene.proxy.on("PutItem", error("AccessDeniedException", "User: ada is not authorized"), { times: 1 });
+  const { code, stdout } = await running.ended;
+  expect(stdout).toMatch(/\| the rehearsal \| FAILED: [abc]: .*dynamodb:PutItem/);
+  expect(stdout).toMatch(/\| its row \| passed: is removed \|/);
+  expect(code).toBe(1);
+  expect(await rows()).toEqual(before);
+});
+
+describe("a rehearsal with credentials that lack what plain mutexes do without", () => {
+  test.each([
+    ["DescribeTable", "DescribeTable"],
+    ["DescribeTimeToLive", "DescribeTimeToLive"],
+    ["Query", "Query"],
+    ["Scan", "Scan"],
+    ["ConditionCheckItem", "TransactWriteItems"],
+  ])("%s: it is played, names the permission, and ends with 1", async (action, operation) => {
+    scene.proxy.on(operation, error("AccessDeniedException", "User: ada is not authorized"), FOREVER);
+    const { code, stdout } = await run();
+    expect(stdout).toContain(`\n| table and permissions | FAILED: dynamodb:${action} is missing |\n`);
+    expect(stdout).toContain("\n| never two at once | passed: ");
+    expect(code).toBe(1);
+  });
+
+  test("PartiQLUpdate: it is named, and all was as promised", async () => {
+    scene.proxy.on("BatchExecuteStatement", error("AccessDeniedException", "User: ada is not authorized"), FOREVER);
+    const { code, stdout } = await run();
+    expect(stdout).toContain("| passed: dynamodb:PartiQLUpdate, which is optional, is missing |\n");
+    expect(code).toBe(0);
+  });
+});
+
+test("a rehearsal on an engine that lets two processes in says so, and ends with 1", async () => {
+  const grants = rewriteReply((reply) => {
+    const isRefused = /ConditionalCheckFailed/.test(reply.body.__type ?? "");
+    return isRefused ? { ...withBody(reply, {}), status: 200 } : reply;
+  });
+  scene.proxy.on("PutItem", grants, { times: 200 });
+  const { code, stdout } = await run();
+  expect(stdout).toMatch(/\| never two at once \| FAILED: [abc] wrote \d+, and \d+ had been written \|/);
+  expect(code).toBe(1);
+});
+
+test("a rehearsal where processes cannot be frozen says so, and plays the rest", async () => {
+  const platform = `Object.defineProperty(process, "platform", { value: "win32" })`;
+  const { code, stdout } = await run({ NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(platform)}` });
+  expect(stdout).toContain("\n| after the freeze | not seen: processes cannot be frozen on win32 |\n");
+  expect(stdout).toMatch(/\n\| after the kill \| passed: /);
+  expect(code).toBe(0);
+});
