@@ -1,9 +1,9 @@
-/** Runs an example: `npm run demo -- http-service`. Without a name that is `ha-cron`; a wrong name says which ones there are. */
+/** Runs an example: `npm run demo -- http-service`. Without a name that is `rehearsal`; a wrong name says which ones there are. */
 
 import { existsSync, readdirSync } from "node:fs";
 
 const names = readdirSync(import.meta.dirname).filter((name) => existsSync(`${import.meta.dirname}/${name}/main.js`));
-const [name = "ha-cron"] = process.argv.slice(2);
+const [name = "rehearsal"] = process.argv.slice(2);
 if (names.includes(name)) {
   await import(`./${name}/main.js`);
 } else {

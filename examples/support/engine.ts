@@ -14,8 +14,10 @@ export async function engineToUse(): Promise<Engine> {
   const engine = given ? { endpoint: given, [Symbol.asyncDispose]: async () => undefined } : await startDynamoDbLocal();
   process.env.AWS_ENDPOINT_URL_DYNAMODB = engine.endpoint;
   process.env.AWS_REGION ??= "us-east-1";
-  process.env.AWS_ACCESS_KEY_ID ??= "demo";
-  process.env.AWS_SECRET_ACCESS_KEY ??= "demo";
+  // Credentials of the environment win over those of a profile or a role: no made-up ones where a table may be on AWS.
+  if (/^http:/.test(engine.endpoint) && process.env.AWS_ACCESS_KEY_ID === undefined) {
+    Object.assign(process.env, { AWS_ACCESS_KEY_ID: "demo", AWS_SECRET_ACCESS_KEY: "demo" });
+  }
   // On Node 20 every process would print the AWS SDK's warning, in the middle of what is shown.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= "true";
   return engine;
