@@ -2,7 +2,7 @@
 import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import type { LockError, LockLostError } from "./errors.js";
 import type { LockData } from "./lock-info.js";
-import type { HandOffOptions, TransactWriteOptions } from "./options/calls.js";
+import type { ExtendOptions, HandOffOptions, TransactWriteOptions } from "./options/calls.js";
 import type { DocumentGuard } from "./store.js";
 
 /**
@@ -80,10 +80,12 @@ export interface Lock extends AsyncDisposable {
   assertHeld(minRemainingMs?: number): void;
   /**
    * Renews the lease now: with `autoRenew: false`, or before an action that must not be interrupted.
+   * @param options.signal ends the call, and not the lock.
    * @throws {@link LockLostError} if the lock is lost.
    * @throws {@link LockStoreError} if the table did not answer. The end of the lease is then the same as before.
+   * @throws the reason of `signal`. The lock is then held as before, and for longer if the renewal under way is still applied.
    */
-  extend(): Promise<void>;
+  extend(options?: ExtendOptions): Promise<void>;
   /**
    * Replaces your own attributes on the row, for example to show the progress of the section to `inspect()`. It also
    * renews the lease. A lock whose data was replaced is released at the end of its section, and not handed over to the

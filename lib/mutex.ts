@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import type { InspectOptions } from "node:util";
+import type { InspectOptions as ShownOptions } from "node:util";
 import { Election } from "./election.js";
 import { Flights } from "./flights/flights.js";
 import { resume } from "./holding/resume.js";
@@ -14,6 +14,7 @@ import { observe } from "./operations/observe.js";
 import type {
   ElectOptions,
   ForceUnlockOptions,
+  InspectOptions,
   LockOptions,
   ObserveOptions,
   ResumeOptions,
@@ -90,6 +91,7 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
    * @param options.everyMs the same, for each period of this many ms on the table's clock.
    * @returns the lock; null if it is held, or the tick was already granted. `await using` accepts null.
    * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s.
+   * @throws the reason of `options.signal`.
    * @throws {@link LockConfigError} if an option cannot work.
    *
    * @example
@@ -117,7 +119,7 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
   /**
    * Runs `fn` if the lock is free: for a job that several hosts have on the same schedule.
    *
-   * @param options as for `tryLock()`.
+   * @param options as for `tryLock()`. Its `signal` also aborts `lock.signal`.
    * @param options.untilSuccess whether the tick is due until a run of it succeeds, rather than granted once.
    * @throws the same error as `fn`, or, if `fn` succeeds but the lock was lost, a {@link LockLostError}.
    * @throws {@link LockStoreError} with `untilSuccess` if `fn` succeeded and that could not be recorded: it says so.
@@ -263,13 +265,14 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
    * holds but that cannot be taken yet has no `uuid`: it is parked, or was unlocked by force.
    *
    * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s.
+   * @throws the reason of `options.signal`.
    *
    * @example
    * const holder = await mutex.inspect();
    * if (holder !== null) console.log(`held by ${holder.owner} since ${holder.acquired.toISOString()}`);
    */
-  async inspect(): Promise<LockState | null> {
-    return await inspect(this.#session, this.#resource);
+  async inspect(options: InspectOptions = NONE): Promise<LockState | null> {
+    return await inspect(this.#session, this.#resource, options);
   }
 
   /**
@@ -286,6 +289,7 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
    * @returns whether that acquisition held the lock until now.
    * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s. The lock may have been
    * unlocked all the same.
+   * @throws the reason of `options.signal`: it may have been unlocked as well.
    * @throws {@link LockConfigError} if an argument cannot work.
    *
    * @example
@@ -302,7 +306,7 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
   }
 
   /** @internal */
-  [SHOWN](_depth: number, options: InspectOptions): string {
+  [SHOWN](_depth: number, options: ShownOptions): string {
     return shownAs("Mutex", this.toJSON(), options);
   }
 }

@@ -63,7 +63,7 @@ export class SectionCalls<Held> {
     checkFunction("fn", fn);
     const tried = await this.#try((this.#how.checkTryRun ?? this.#how.checkTry)(options));
     if (tried.kind !== "granted") return { ran: false, reason: tried.kind, holder: tried.call.holder };
-    return { ran: true, value: await runUnder(tried.lock, fn) };
+    return { ran: true, value: await runUnder(tried.lock, fn, options.signal) };
   }
 
   toJSON(): LockableJson {
@@ -100,13 +100,12 @@ export class SectionCalls<Held> {
   }
 
   /** Takes the lock if it is free. Requests without an answer are retried. */
-  async #try(
-    options: TryRunOptions & Pick<LockOptions, "signal">,
-    { waitMs }: { readonly waitMs?: 0 } = {},
-  ): Promise<TryAnswer> {
+  async #try(options: TryRunOptions, { waitMs }: { readonly waitMs?: 0 } = {}): Promise<TryAnswer> {
+    const { signal } = options;
+    signal?.throwIfAborted();
     const request = this.#requestOf(options);
     const { session } = this.#sections;
-    const call = new Call<TryAnswer>(session, this.#resource.name, { signal: options.signal, waitMs, asksFor: 1 });
+    const call = new Call<TryAnswer>(session, this.#resource.name, { signal, waitMs, asksFor: 1 });
     const settle = (lock: HeldLock): boolean => call.settle({ kind: "granted", lock });
     const work = async (agent: Agent): Promise<void> => {
       const refusal = await this.#sections.try(agent);

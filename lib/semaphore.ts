@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import type { InspectOptions } from "node:util";
+import type { InspectOptions as ShownOptions } from "node:util";
 import { resume } from "./holding/resume.js";
 import type { Resource } from "./kinds/kind.js";
 import type { Permit } from "./lock.js";
@@ -11,6 +11,7 @@ import { inspectSemaphore } from "./operations/inspect.js";
 import {
   checkWeight,
   type ForceUnlockOptions,
+  type InspectOptions,
   type PermitOptions,
   permitOptions,
   type ResumeOptions,
@@ -80,6 +81,7 @@ export class Semaphore implements Lockable<Permit> {
    *
    * @returns null if they are not. `await using` accepts null.
    * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s.
+   * @throws the reason of `options.signal`.
    * @throws {@link LockConfigError} if an option cannot work.
    *
    * @example
@@ -107,6 +109,7 @@ export class Semaphore implements Lockable<Permit> {
   /**
    * Runs `fn` if a permit is free, or as many as it asks for.
    *
+   * @param options as for `tryLock()`. Its `signal` also aborts `permit.signal`.
    * @throws the same error as `fn`, or, if `fn` succeeds but the permit was lost, a {@link LockLostError}.
    * @throws the errors of `tryLock()`.
    *
@@ -142,14 +145,15 @@ export class Semaphore implements Lockable<Permit> {
    * A holder that has died is returned until its permit is taken again, with an `expires` in the past.
    *
    * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s.
+   * @throws the reason of `options.signal`.
    *
    * @example
    * const { holders, permits } = await semaphore.inspect();
    * const taken = holders.flatMap((holder) => holder.permits);
    * console.log(`${taken.length} of ${permits} permits are taken, by ${holders.length} holders`);
    */
-  async inspect(): Promise<SemaphoreState> {
-    return await inspectSemaphore(this.#session, this.#resource);
+  async inspect(options: InspectOptions = NONE): Promise<SemaphoreState> {
+    return await inspectSemaphore(this.#session, this.#resource, options);
   }
 
   /**
@@ -159,6 +163,7 @@ export class Semaphore implements Lockable<Permit> {
    * @returns whether that acquisition held a permit until now.
    * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s. The permit may have been
    * unlocked all the same.
+   * @throws the reason of `options.signal`: it may have been unlocked as well.
    * @throws {@link LockConfigError} if an argument cannot work.
    *
    * @example
@@ -177,7 +182,7 @@ export class Semaphore implements Lockable<Permit> {
   }
 
   /** @internal */
-  [SHOWN](_depth: number, options: InspectOptions): string {
+  [SHOWN](_depth: number, options: ShownOptions): string {
     return shownAs("Semaphore", this.toJSON(), options);
   }
 }

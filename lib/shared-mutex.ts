@@ -1,13 +1,13 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import type { InspectOptions } from "node:util";
+import type { InspectOptions as ShownOptions } from "node:util";
 import type { Resource } from "./kinds/kind.js";
 import type { Lock } from "./lock.js";
 import type { SharedMutexState } from "./lock-info.js";
 import type { Lockable, LockableJson } from "./lockable.js";
 import { forceUnlock, forceUnlockIn } from "./operations/force-unlock.js";
 import { inspectSharedMutex } from "./operations/inspect.js";
-import { type ForceUnlockOptions, tryOptions } from "./options/calls.js";
+import { type ForceUnlockOptions, type InspectOptions, tryOptions } from "./options/calls.js";
 import { NONE } from "./options/check.js";
 import type { MutexSettings } from "./options/mutex.js";
 import { READERS, writerAt } from "./protocol/addresses.js";
@@ -58,13 +58,14 @@ export class SharedMutex {
    * A holder that has died is returned until another needs its row, with an `expires` in the past.
    *
    * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s.
+   * @throws the reason of `options.signal`.
    *
    * @example
    * const { exclusive, shared } = await catalogue.inspect();
    * console.log(exclusive === null ? `${shared.length} processes read` : `${exclusive.owner} writes, or waits to`);
    */
-  async inspect(): Promise<SharedMutexState> {
-    return await inspectSharedMutex(this.#session, this.#resource);
+  async inspect(options: InspectOptions = NONE): Promise<SharedMutexState> {
+    return await inspectSharedMutex(this.#session, this.#resource, options);
   }
 
   /**
@@ -75,6 +76,7 @@ export class SharedMutex {
    * @returns whether that acquisition held the lock until now.
    * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s. It may have been unlocked
    * all the same.
+   * @throws the reason of `options.signal`: it may have been unlocked as well.
    * @throws {@link LockConfigError} if an argument cannot work.
    *
    * @example
@@ -93,7 +95,7 @@ export class SharedMutex {
   }
 
   /** @internal */
-  [SHOWN](_depth: number, options: InspectOptions): string {
+  [SHOWN](_depth: number, options: ShownOptions): string {
     return shownAs("SharedMutex", this.toJSON(), options);
   }
 }

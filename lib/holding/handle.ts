@@ -4,12 +4,13 @@ import type { TransactWriteItem } from "@aws-sdk/client-dynamodb";
 import { LockConfigError, LockError, LockLostError } from "../errors.js";
 import type { Guard, LockJson, TransferableLock } from "../lock.js";
 import { copyOf, type LockData } from "../lock-info.js";
-import type { GuardOptions, HandOffOptions, TransactWriteOptions } from "../options/calls.js";
-import { checkData, checkMinRemaining, guardOptions, handOffOptions } from "../options/calls.js";
+import type { ExtendOptions, GuardOptions, HandOffOptions, TransactWriteOptions } from "../options/calls.js";
+import { checkData, checkMinRemaining, extendOptions, guardOptions, handOffOptions } from "../options/calls.js";
+import { NONE } from "../options/check.js";
 import { permitOf } from "../protocol/addresses.js";
 import type { NamedResult } from "../protocol/writes.js";
 import { retraced } from "../retraced.js";
-import { follow } from "../session/abort-listening.js";
+import { awaitShared, follow } from "../session/abort-listening.js";
 import { rowsOf, type Session } from "../session/session.js";
 import { SHOWN, shownAs } from "../shown.js";
 import type { DocumentGuard } from "../store.js";
@@ -146,16 +147,14 @@ export class HeldLock implements TransferableLock {
     throw new LockLostError(this.name, this.uuid, "expired", { because });
   }
 
-  /** @param ms is refused: other libraries take a length there. */
-  async extend(ms?: unknown): Promise<void> {
-    if (ms !== undefined) {
-      throw new LockConfigError(
-        "extend()",
-        ms,
-        "takes no length: it renews the lease for the ttlMs of the lock's options",
-      );
-    }
-    await this.#renew(() => this.#lease.renewals.extend());
+  async extend(options: ExtendOptions = NONE): Promise<void> {
+    const { signal } = extendOptions(options);
+    await this.#renew(() => {
+      signal?.throwIfAborted();
+      // Others may have joined the renewal, and its answer counts for the lease: it goes on without this caller.
+      const renewed = this.#lease.renewals.extend();
+      return signal === undefined ? renewed : awaitShared(signal, renewed);
+    });
   }
 
   get data(): LockData | undefined {

@@ -12,13 +12,15 @@ export interface LockedOptions extends Omit<LockOptions, "signal">, MutexOptions
 }
 
 /** Options of `@TryLocked()`: those of a mutex and of its `tryRun()`, without a tick. */
-export interface TryLockedOptions extends TryOptions, Omit<MutexOptions, "waitMs"> {
+export interface TryLockedOptions extends Omit<TryOptions, "signal">, Omit<MutexOptions, "waitMs"> {
   /** The name of the table, if an application has several. */
   readonly table?: string | undefined;
 }
 
 /** Options of `@OncePer()` and `@Once()`: those of a mutex and of its `tryRun()`. */
-export interface OncePerOptions extends Omit<TryRunOptions, "once" | "everyMs">, Omit<MutexOptions, "waitMs"> {
+export interface OncePerOptions
+  extends Omit<TryRunOptions, "once" | "everyMs" | "signal">,
+    Omit<MutexOptions, "waitMs"> {
   /**
    * The name of the mutex, which is that of the job: all that has one name shares its ticks. A function makes it of the instance, for
    * several providers of one class. There is no default: a build may shorten the names of classes, or give two of them one.

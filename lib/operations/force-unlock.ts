@@ -21,8 +21,8 @@ export async function forceUnlock(
   uuid: string,
   options: ForceUnlockOptions,
 ): Promise<boolean> {
-  const { now } = forceUnlockOptions(uuid, options);
-  const wasHeld = await endOf(session, { name, sort }, uuid, now);
+  const { now = false, signal } = forceUnlockOptions(uuid, options);
+  const wasHeld = await endOf(session, { name, sort }, uuid, { now, signal });
   if (wasHeld) tell(session, name, uuid, now);
   return wasHeld;
 }
@@ -35,12 +35,12 @@ export async function forceUnlockIn(
   uuid: string,
   options: ForceUnlockOptions,
 ): Promise<boolean> {
-  const { now } = forceUnlockOptions(uuid, options);
-  const { rows } = await rowsIn(session, name, range, { consistent: true });
+  const { now = false, signal } = forceUnlockOptions(uuid, options);
+  const { rows } = await rowsIn(session, name, range, { consistent: true, signal });
   const wereHeld: boolean[] = [];
   for (const { sort, uuid: held } of rows) {
     const isPart = held !== undefined && acquisitionOf({ sort, uuid: held }) === acquisitionOf({ sort, uuid });
-    if (isPart) wereHeld.push(await endOf(session, { name, sort }, held, now));
+    if (isPart) wereHeld.push(await endOf(session, { name, sort }, held, { now, signal }));
   }
   const wasHeld = wereHeld.includes(true);
   if (wasHeld) tell(session, name, uuid, now);
@@ -48,11 +48,17 @@ export async function forceUnlockIn(
 }
 
 /** @returns whether this uuid was on the row until now. */
-async function endOf(session: Session, at: Address, uuid: string, now: boolean): Promise<boolean> {
+async function endOf(
+  session: Session,
+  at: Address,
+  uuid: string,
+  { now, signal: ends }: ForceUnlockOptions,
+): Promise<boolean> {
   const copies = new Copies();
   const leaves = { kind: now ? "kept" : "untilExpires" } as const;
   const write: Vacate = { kind: "vacate", at, uuid, leaves, remembers: "nothing" };
-  const outcome = await adminRequest(session, (signal) => copies.count(session.store.write(write, signal)));
+  const send = (signal: AbortSignal) => copies.count(session.store.write(write, signal));
+  const outcome = await adminRequest(session, send, { signal: ends });
   if (outcome.kind === "applied") return true;
   // A copy that was throttled counts as well: the network may have delivered it twice.
   const earlierCopyUnanswered = outcome.retried || copies.sent > 1;

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { LockStoreError } from "../errors.js";
 import type { Resource } from "../kinds/kind.js";
 import type { LockInfo, LockState, PermitInfo, SemaphoreState, SharedMutexState, WaiterInfo } from "../lock-info.js";
-import type { CheckOptions, ListOptions } from "../options/calls.js";
+import { type CheckOptions, type InspectOptions, inspectOptions, type ListOptions } from "../options/calls.js";
 import type { Address, QueueKeys, SortRange } from "../protocol/addresses.js";
 import { acquisitionOf, PERMITS, permitOf, placesOf, READERS, ticketOf } from "../protocol/addresses.js";
 import { earliestOf } from "../protocol/lease-time.js";
@@ -19,22 +19,32 @@ import { adminRequest } from "./admin-request.js";
 const MOST_LOOKED_AT = 100;
 
 /** Who has the lock, by one consistent read, and who waits in its queue; null if it is free and has no tick. @throws the store's error. */
-export async function inspect(session: Session, resource: Resource): Promise<LockState | null> {
-  const info = await read(session, resource.at);
-  return info && { ...info, waiters: await waitersFor(session, resource) };
+export async function inspect(
+  session: Session,
+  resource: Resource,
+  options: InspectOptions,
+): Promise<LockState | null> {
+  const { signal } = inspectOptions(options);
+  const info = await read(session, resource.at, signal);
+  return info && { ...info, waiters: await waitersFor(session, resource, signal) };
 }
 
 /** Who has the permits, by a consistent query, and who waits for one. @throws the store's error. */
-export async function inspectSemaphore(session: Session, resource: Resource): Promise<SemaphoreState> {
+export async function inspectSemaphore(
+  session: Session,
+  resource: Resource,
+  options: InspectOptions,
+): Promise<SemaphoreState> {
   const { name, permits } = resource;
-  const { rows, bad } = await rowsIn(session, name, PERMITS, { consistent: true });
+  const { signal } = inspectOptions(options);
+  const { rows, bad } = await rowsIn(session, name, PERMITS, { consistent: true, signal });
   const bounds = session.clock.wall();
   const taken = byAcquisition(rows.filter((row) => isTaken(row, bounds)));
   const holders = [
     ...taken.map((each) => ({ ...infoOfSeveral(each), ...numbersOf(each) })),
     ...bad.map((row) => ({ ...infoOfBad(row), ...numbersOf([row.at]) })),
   ].sort((one, other) => one.permit - other.permit);
-  return { permits, holders, waiters: await waitersFor(session, resource) };
+  return { permits, holders, waiters: await waitersFor(session, resource, signal) };
 }
 
 function numbersOf(permitRows: readonly Address[]): Pick<PermitInfo, "permit" | "permits"> {
@@ -62,18 +72,24 @@ export function infoOfSeveral(rows: readonly [Row, ...Row[]]): LockInfo {
 }
 
 /** Who has either side, by consistent reads, and who waits. @throws the store's error. */
-export async function inspectSharedMutex(session: Session, resource: Resource): Promise<SharedMutexState> {
-  const { rows, bad } = await rowsIn(session, resource.name, READERS, { consistent: true });
-  const exclusive = await read(session, resource.at);
+export async function inspectSharedMutex(
+  session: Session,
+  resource: Resource,
+  options: InspectOptions,
+): Promise<SharedMutexState> {
+  const { signal } = inspectOptions(options);
+  const { rows, bad } = await rowsIn(session, resource.name, READERS, { consistent: true, signal });
+  const exclusive = await read(session, resource.at, signal);
   const bounds = session.clock.wall();
   const shared = [...rows.filter((row) => isTaken(row, bounds)).map(infoOf), ...bad.map(infoOfBad)];
-  return { exclusive, shared, waiters: await waitersFor(session, resource) };
+  return { exclusive, shared, waiters: await waitersFor(session, resource, signal) };
 }
 
 /** The lock of one row, or that it is damaged; null if it is free. @throws the store's error. */
-async function read(session: Session, at: Address): Promise<LockInfo | null> {
+async function read(session: Session, at: Address, ends: AbortSignal | undefined): Promise<LockInfo | null> {
   try {
-    const row = await adminRequest(session, (signal) => session.store.read(at, { consistent: true }, signal));
+    const look = (signal: AbortSignal) => session.store.read(at, { consistent: true }, signal);
+    const row = await adminRequest(session, look, { signal: ends });
     return row !== undefined && (row.tick !== undefined || isTaken(row, session.clock.wall())) ? infoOf(row) : null;
   } catch (error) {
     if (error instanceof BadRow && error.isDamaged) return infoOfBad(error);
@@ -99,13 +115,22 @@ export function isTaken(row: Row, bounds: Bounds | undefined): boolean {
   return row.uuid !== undefined || !mayTake(row, { earliest: earliestOf(bounds) });
 }
 
-async function waitersFor(session: Session, { name, kind, settings }: Resource): Promise<WaiterInfo[]> {
-  return settings.fair ? await listWaiters(session, name, kind.queue.keys) : [];
+async function waitersFor(
+  session: Session,
+  { name, kind, settings }: Resource,
+  signal: AbortSignal | undefined,
+): Promise<WaiterInfo[]> {
+  return settings.fair ? await listWaiters(session, name, kind.queue.keys, signal) : [];
 }
 
 /** All who wait for a lock and are alive as far as the clock knows, in order; eventually consistent. @throws the store's error. */
-export async function listWaiters(session: Session, name: string, queue: QueueKeys): Promise<WaiterInfo[]> {
-  const { rows, bad } = await rowsIn(session, name, placesOf(queue), { consistent: false });
+export async function listWaiters(
+  session: Session,
+  name: string,
+  queue: QueueKeys,
+  signal?: AbortSignal,
+): Promise<WaiterInfo[]> {
+  const { rows, bad } = await rowsIn(session, name, placesOf(queue), { consistent: false, signal });
   const earliest = earliestOf(session.clock.wall());
   const waiters = rows.filter((row) => !mayTake(row, { earliest })).map(waiterInfo);
   const blocked = bad.map((row) => ({ ...waiterInfo(blankOf(row)), sections: 0, problem: row.message }));

@@ -37,7 +37,13 @@ export interface LockOptions {
 }
 
 /** Options of one `tryLock()` or `tryRun()`, of whatever can be locked. */
-export interface TryOptions extends Pick<LockOptions, "data" | "holdAtLeastMs"> {}
+export interface TryOptions extends Pick<LockOptions, "data" | "holdAtLeastMs"> {
+  /**
+   * Ends the try: the call rejects with its reason, and what a request under way still takes is released in the background. The tick
+   * of `once` or `everyMs` may then be used up. Given to `tryRun()`, it aborts `lock.signal` as well.
+   */
+  readonly signal?: AbortSignal | undefined;
+}
 
 /** Options of one `tryLock()` or `tryRun()` of a mutex. */
 export interface TryLockOptions extends TryOptions {
@@ -144,8 +150,25 @@ export interface ObserveOptions {
   readonly pollMs?: number | undefined;
 }
 
+/** Options of `extend()`. */
+export interface ExtendOptions {
+  /**
+   * Ends the call: it rejects with its reason. The lock stays as it is, `expires` and `remainingMs` say how long it is held for
+   * certain, and a renewal that is under way may still make that longer.
+   */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Options of `inspect()`. */
+export interface InspectOptions {
+  /** Ends the call: it rejects with its reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Options of `forceUnlock()`. */
 export interface ForceUnlockOptions {
+  /** Ends the call: it rejects with its reason. The lock may have been unlocked anyway: `inspect()` tells. */
+  readonly signal?: AbortSignal | undefined;
   /**
    * Whether the lock is free at once, although its holder may still be working under it. Default false: the lock stays
    * taken until the holder's lease ends.
@@ -188,13 +211,13 @@ const upToAYear = (least: number) => duration(least, YEAR_MS, "a year");
 const heldShape = () => ({
   data: z.optional(lockData()),
   holdAtLeastMs: z.optional(duration(0)),
+  signal: signal(),
 });
 
 /** @internal */
 export const lockShape = (): Shape<LockOptions> =>
   exactly<LockOptions>()({
     ...heldShape(),
-    signal: signal(),
     waitMs: z.optional(durationOrForever(0)),
   });
 
@@ -342,14 +365,28 @@ export const transactWriteOptions: OptionsCheck<TransactWriteOptions> = optionsC
   timeoutMs: z.optional(duration(1, 540_000, "because DynamoDB forgets a transaction after ten minutes")),
 }));
 
-const checkForceUnlock: OptionsCheck<ForceUnlockOptions> = optionsCheck(["forceUnlock()"], () => ({ now: flag() }));
+export const inspectOptions: OptionsCheck<InspectOptions> = optionsCheck(["inspect()"], () => ({ signal: signal() }));
+
+const checkExtend: OptionsCheck<ExtendOptions> = optionsCheck(["extend()"], () => ({ signal: signal() }));
+
+/** @throws {@link LockConfigError}, also for the length that other libraries take there. */
+export function extendOptions(options: ExtendOptions): ExtendOptions {
+  if (typeof options !== "number") return checkExtend(options);
+  const remedy = "takes no length: it renews the lease for the ttlMs of the lock's options";
+  throw new LockConfigError("extend()", options, remedy);
+}
+
+const checkForceUnlock: OptionsCheck<ForceUnlockOptions> = optionsCheck(["forceUnlock()"], () => ({
+  now: flag(),
+  signal: signal(),
+}));
 
 /** @throws {@link LockConfigError} */
-export function forceUnlockOptions(uuid: string, options: ForceUnlockOptions): { readonly now: boolean } {
+export function forceUnlockOptions(uuid: string, options: ForceUnlockOptions): ForceUnlockOptions {
   if (typeof uuid !== "string" || uuid === "") {
     throw new LockConfigError("uuid", uuid, "must be the uuid of the acquisition to end, as inspect() shows it");
   }
-  return { now: checkForceUnlock(options).now ?? false };
+  return checkForceUnlock(options);
 }
 
 export const listOptions: OptionsCheck<ListOptions> = optionsCheck(["list()"], () => ({

@@ -4,6 +4,7 @@ import { HeldLock } from "../holding/handle.js";
 import type { Lease } from "../holding/lease.js";
 import { LossSignal } from "../holding/loss-signal.js";
 import type { LockJson, TransferableLock } from "../lock.js";
+import type { ExtendOptions } from "../options/calls.js";
 import type { Session } from "../session/session.js";
 import { SHOWN, shownAs } from "../shown.js";
 
@@ -28,7 +29,7 @@ export interface LockSet extends AsyncDisposable {
    */
   assertHeld(minRemainingMs?: number): void;
   /** Renews all of them now. @throws as `Lock.extend()` does, after all of them have been tried. */
-  extend(): Promise<void>;
+  extend(options?: ExtendOptions): Promise<void>;
   /** What `JSON.stringify()` writes, and what `console.log()` shows. */
   toJSON(): { readonly held: boolean; readonly locks: readonly LockJson[] };
   /**
@@ -74,8 +75,8 @@ export class HeldLockSet implements LockSet {
     for (const lock of this.#all) lock.assertHeld(minRemainingMs);
   }
 
-  async extend(ms?: unknown): Promise<void> {
-    await settled(this.#all.map((lock) => lock.extend(ms)));
+  async extend(options?: ExtendOptions): Promise<void> {
+    await settled(this.#all.map((lock) => lock.extend(options)));
   }
 
   unlock(): Promise<void> {

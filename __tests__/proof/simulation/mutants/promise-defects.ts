@@ -23,6 +23,19 @@ export const PROMISE_DEFECTS: Defects = {
     },
     test: "behaviour/lockable",
   },
+  "the signal of a try counts only while it waits": {
+    takesOut: ["locks#waiting: A signal given to lock()"],
+    "section-calls.ts": {
+      "const { signal } = options; signal?.throwIfAborted(); const request =":
+        "const { signal } = options; const request =",
+    },
+    test: "behaviour/taking/signals",
+  },
+  "the signal of an extend() does not end it": {
+    takesOut: ["locks#while-you-hold-it: lock.extend()"],
+    "holding/handle.ts": { "return signal === undefined ? renewed : awaitShared(signal, renewed);": "return renewed;" },
+    test: "behaviour/taking/signals",
+  },
   "a loss hides what the function of a run() has thrown": {
     takesOut: ["locks#while-you-hold-it: run() rejects"],
     "section-calls.ts": { "await lock.unlock().catch(() => undefined);": "await lock.unlock();" },
