@@ -65,6 +65,15 @@ test("a rehearsal that fails in the middle says why, and leaves no row", async (
   expect(await rows()).toEqual(before);
 });
 
+test("a rehearsal that fails before its processes have taken turns does not claim that they did", async () => {
+  await using running = start();
+  await running.says(/^seconds/m);
+  scene.proxy.on("PutItem", error("AccessDeniedException", "User: ada is not authorized"), { times: 1 });
+  const { code, stdout } = await running.ended;
+  expect(stdout).toMatch(/\| never two at once \| not seen: \d sections /);
+  expect(code).toBe(1);
+});
+
 describe("a rehearsal with credentials that lack what plain mutexes do without", () => {
   test.each([
     ["DescribeTable", "DescribeTable"],

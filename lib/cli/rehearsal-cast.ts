@@ -107,12 +107,11 @@ export class Cast implements AsyncDisposable {
   #record(host: Host, told: Told): void {
     if (told.kind === "failed") throw new Failure(`${host.name}: ${told.message}`);
     host.used = told.used;
+    const last = this.#written;
+    if (told.kind !== "lost" && last !== undefined) this.answer(last.host, "again");
     if (told.kind === "began") {
       this.sections += 1;
-      if (this.#written !== undefined) {
-        this.handOvers.push(told.at - this.#written.at);
-        this.answer(this.#written.host, "again");
-      }
+      if (last !== undefined) this.handOvers.push(told.at - last.at);
       this.#written = undefined;
       this.#show(host, "█", "takes the lock", told.at);
     } else if (told.kind === "wrote") {
