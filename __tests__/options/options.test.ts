@@ -449,7 +449,9 @@ describe("unknown options", () => {
     const it = new LockTable({ tableName: "locks" }).mutex("name");
     const { signal } = new AbortController();
     await expect(it.lock({ abortSignal: signal } as object)).rejects.toThrow(/^abortSignal: .*did you mean signal\?/);
-    await expect(it.tryLock({ abortSignal: signal } as object)).rejects.toThrow(/^abortSignal: .*did you mean signal\?/);
+    await expect(it.tryLock({ abortSignal: signal } as object)).rejects.toThrow(
+      /^abortSignal: .*did you mean signal\?/,
+    );
     await expect(it.lock({ autoExtend: true } as object)).rejects.toThrow(/autoRenew is one of locks\.mutex\(\)/);
     await expect(it.tryLock({ timeout: 5_000 } as object)).rejects.toThrow(/waitMs is one of .*lock\(\), run\(\)/);
     await expect(it.lock({ waitTimeoutMs: 5 } as object)).rejects.toThrow(/did you mean waitMs\?/);
