@@ -6,5 +6,5 @@ export async function report(locks, build) {
 /** The same for a job that all hosts have on the same schedule. */
 export async function reportIfFree(locks, build) {
   const result = await locks.mutex("report").tryRun(async ({ signal }) => await build(signal));
-  return result.ran ? result.value : `left to ${result.row?.owner}`;
+  return result.ran ? result.value : `left to ${result.holder?.owner}`;
 }
