@@ -8,13 +8,11 @@ import { type LockOptions, lockOptions, type TryLockOptions, type TryRunOptions 
 import { NONE } from "./options/check.js";
 import type { OptionsCheck } from "./options/options-check.js";
 import { type Address, kindOf } from "./protocol/addresses.js";
-import type { Agent } from "./queues/line.js";
 import type { Sections } from "./queues/sections.js";
 import { SHOWN, shownAs } from "./shown.js";
 import { Call } from "./taking/call.js";
 import type { Refusal } from "./taking/claim.js";
 import { type Once, periods, ticksOf } from "./taking/known-time.js";
-import { askFor } from "./taking/wait.js";
 
 /** In what the calls differ from kind to kind: how their options are checked, and what they say of the lock. */
 interface CallRules {
@@ -107,13 +105,11 @@ export class SectionCalls<Held> {
     const { session } = this.#sections;
     const call = new Call<TryAnswer>(session, this.#resource.name, { signal, waitMs, asksFor: 1 });
     const settle = (lock: HeldLock): boolean => call.settle({ kind: "granted", lock });
-    const work = async (agent: Agent): Promise<void> => {
-      const refusal = await this.#sections.try(agent);
-      if (refusal === undefined) return;
-      call.missed(refusal);
-      call.settle({ kind: refusal, call });
+    const refused = (why: Refusal): void => {
+      call.missed(why);
+      call.settle({ kind: why, call });
     };
-    return await call.begin(() => askFor(session, { request, call, settle }, work));
+    return await call.begin(() => this.#sections.try({ request, call, settle }, refused));
   }
 
   /** Checks what can be checked before a request, and copies the data, which may be sent much later. */

@@ -15,7 +15,6 @@ import { persist } from "../session/requests.js";
 import { isTransient, LONGEST_ATTEMPT_MS, noAnswer } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { Call, type Progress } from "../taking/call.js";
-import { askFor } from "../taking/wait.js";
 import { lookForResult, Wish } from "./look.js";
 import { type NumberedLook, SharedLooks } from "./shared-looks.js";
 
@@ -234,7 +233,7 @@ class LockFlights implements FlightClaims {
     call.onSeen = (row) => this.#saw(row);
     call.onReview = () => this.#review();
     if (call.isPatient) this.#sections.add(waiter);
-    else askFor(this.#session, waiter, async (agent) => (await this.#sections.try(agent)) && refuse(call));
+    else this.#sections.try(waiter, () => refuse(call));
     if (this.#overdue.size > 0) call.onOverdue?.();
   }
 

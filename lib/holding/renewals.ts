@@ -3,9 +3,9 @@ import type { LockData } from "../lock-info.js";
 import type { Check } from "../protocol/writes.js";
 import { answeredWithin } from "../session/overdue.js";
 import type { Session } from "../session/session.js";
+import type { Bid } from "../taking/bid.js";
 import { coversPeriod, guardOf, isHalfGone, lossOf, type RowLease } from "../taking/row-lease.js";
 import { type Outcome, reissue, renew, type Trying } from "../taking/row-writes.js";
-import type { Wait } from "../taking/wait.js";
 import type { LeaseEvents, Term } from "./term.js";
 
 /** What has run under the present uuid: nothing ever, nothing since a reissue, a section, a section with a guard. */
@@ -110,7 +110,7 @@ export class Renewals {
    * observer may have acted on the end of its lease. So the row gets a new uuid: a uuid whose lease was over is never used again.
    */
   async secure(
-    wait: Pick<Wait, "endSignal" | "until">,
+    bid: Pick<Bid, "withdrawn" | "until">,
     { mayLapse }: { readonly mayLapse: boolean } = { mayLapse: true },
   ): Promise<boolean> {
     // A writer that has waited for readers may have a renewal in flight.
@@ -119,8 +119,8 @@ export class Renewals {
     const { clock } = session;
     const { row } = this.#term;
     const tryingUntil = (end: number): Trying => ({
-      until: () => Math.min(end, wait.until()),
-      endSignal: wait.endSignal,
+      until: () => Math.min(end, bid.until()),
+      endSignal: bid.withdrawn,
     });
     if (this.#term.stands) {
       if (!isHalfGone(session, row) && coversPeriod(session, row)) return true;

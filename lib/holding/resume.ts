@@ -11,11 +11,11 @@ import { firstTimeoutMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
 import { removeWhenItArrives } from "../taking/abandoned-claims.js";
+import { type Bid, runFor } from "../taking/bid.js";
 import { Call } from "../taking/call.js";
 import { learnTime } from "../taking/known-time.js";
 import { type RowLease, rowLease, type Taken, type Target } from "../taking/row-lease.js";
 import { tooSlow } from "../taking/too-slow.js";
-import { runFor, type Wait } from "../taking/wait.js";
 import { boundsOf } from "../time/clock.js";
 import { parseToken } from "./hand-off-token.js";
 import { HeldLock } from "./handle.js";
@@ -45,13 +45,13 @@ export async function resume(
   const { at, uuid } = parseToken(token, session.table, isOurs);
   signal?.throwIfAborted();
   const call = new Call<HeldLock>(session, at.name, { signal, asksFor: 1 });
-  const work = async (wait: Wait): Promise<void> => {
-    const handed = await handedOff(session, at, uuid, wait);
+  const work = async (bid: Bid): Promise<void> => {
+    const handed = await handedOff(session, at, uuid, bid);
     const target = targetFor(at);
-    const lease = new Lease(session, await acquire(session, target, handed, wait));
+    const lease = new Lease(session, await acquire(session, target, handed, bid));
     lease.exit.hold = remainingHold(session, handed);
     lease.exit.hasBegun = true; // in the process that has handed it off
-    if (!call.isSettled && (await lease.renewals.secure(wait)) && !call.isSettled) {
+    if (!call.isSettled && (await lease.renewals.secure(bid)) && !call.isSettled) {
       lease.keep();
       const { acquired, tick } = lease.row;
       const lock = new HeldLock({ session, lease, acquired, tick });
@@ -59,7 +59,7 @@ export async function resume(
       return lock.delivered({ call: call.number, waitedMs: call.waitedMs });
     }
     session.detach(lease.exit.giveBack());
-    wait.endSignal.throwIfAborted();
+    bid.withdrawn.throwIfAborted();
     throw tooSlow(at.name, target.settings);
   };
   return await runFor(session, call, work);
@@ -70,9 +70,9 @@ export async function resume(
  *
  * @param uuid the uuid that the token's secret gives.
  */
-async function handedOff(session: Session, at: Address, uuid: string, wait: Wait): Promise<Handed> {
+async function handedOff(session: Session, at: Address, uuid: string, bid: Bid): Promise<Handed> {
   const read = (signal: AbortSignal) => session.store.read(at, { consistent: true }, signal);
-  const row = (await learnTime(session, at, wait)) ?? (await wait.ask(read));
+  const row = (await learnTime(session, at, bid)) ?? (await bid.ask(read));
   if (row?.uuid !== uuid) throw lost(at, uuid, row === undefined ? "deleted" : "stolen");
   const { expires, acquired, data, fence, handOff } = row;
   return { ...(handOff?.uuid === uuid ? handOff : { uuid }), expires, acquired, data, fence, remembers: memoryOf(row) };
@@ -82,21 +82,21 @@ async function handedOff(session: Session, at: Address, uuid: string, wait: Wait
  * Takes the row by one write, which gives it a uuid of this process. Of two processes that resume, one wins, because the write
  * names the uuid of the hand-off, and replaces it. If the write fails, what it may have taken is given back.
  */
-async function acquire(session: Session, target: Target, handed: Handed, wait: Wait): Promise<RowLease> {
+async function acquire(session: Session, target: Target, handed: Handed, bid: Bid): Promise<RowLease> {
   const { clock, store } = session;
   const { at, settings } = target;
   session.mayRelease(settings.releaseWithinMs);
   let sent: ReturnType<typeof transferTo> | undefined;
   const giveUpAt = (): number =>
-    Math.min(wait.until(), (sent?.taken.sentAt ?? clock.atMost()) + settings.ttlMs - settings.safetyMarginMs);
+    Math.min(bid.until(), (sent?.taken.sentAt ?? clock.atMost()) + settings.ttlMs - settings.safetyMarginMs);
   for (;;) {
-    wait.endSignal.throwIfAborted();
-    await learnTime(session, at, wait);
+    bid.withdrawn.throwIfAborted();
+    await learnTime(session, at, bid);
     if (boundsOf(clock).earliest > handed.expires) throw lost(at, handed.uuid, "expired");
     const persistence = { kind: "take", firstTimeoutMs: firstTimeoutMs(settings.ttlMs), until: giveUpAt } as const;
     let outcome: WriteOutcome | undefined;
     try {
-      outcome = await wait.persistAtKnownTime(persistence, (signal) => {
+      outcome = await bid.persistAtKnownTime(persistence, (signal) => {
         sent ??= transferTo(session, target, handed);
         return store.write(sent.write, signal);
       });
@@ -110,7 +110,7 @@ async function acquire(session: Session, target: Target, handed: Handed, wait: W
       throw error;
     }
     if (outcome === undefined || sent === undefined) {
-      await wait.again();
+      await bid.again();
       continue;
     }
     if (outcome.kind === "refused" && wasApplied(sent.write, outcome.row) !== "yes")

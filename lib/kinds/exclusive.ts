@@ -3,7 +3,7 @@ import { type Claimed, looksFreeIn } from "../taking/claim.js";
 import { Polling } from "../taking/polling.js";
 import type { InTheWay } from "../taking/row-take.js";
 import { untilFree } from "../taking/watch.js";
-import { Kind, type OwnLease, type QueueRules, type ResourceClaim, rowTarget, takeRow } from "./kind.js";
+import { Kind, type QueueRules, type ResourceClaim, rowTarget, type Tenure, takeRow } from "./kind.js";
 import { grantedUnless, lookForReaders, WRITER_GATE } from "./shared-mutex-rows.js";
 
 /** Stands for a writer that waits for readers, so that its lease is renewed. It is told nothing: the writer checks `lease.held`. */
@@ -27,7 +27,7 @@ export class ExclusiveSide extends Kind {
     weight: () => 1,
   };
 
-  override async claim(claimed: ResourceClaim): Promise<Claimed<OwnLease>> {
+  override async claim(claimed: ResourceClaim): Promise<Claimed<Tenure>> {
     const result = await takeRow(this.session, claimed);
     if (result.kind !== "granted") return result;
     return await grantedUnless(this.session, result.granted, (own) => this.#readerInTheWay(own, claimed));
@@ -39,27 +39,24 @@ export class ExclusiveSide extends Kind {
    *
    * @returns a reader, if the call does not wait. Undefined if no reader is left, and also if the lease was lost: no section
    * begins on a lost lease.
-   * @throws what ended the wait.
+   * @throws what ended the call.
    */
-  async #readerInTheWay(
-    { lease, resource }: OwnLease,
-    { wait, onTaken }: ResourceClaim,
-  ): Promise<InTheWay | undefined> {
+  async #readerInTheWay({ lease, resource }: Tenure, { bid, onTaken }: ResourceClaim): Promise<InTheWay | undefined> {
     const polling = new Polling(this.session, resource.settings.poll);
     lease.keep();
     lease.watch(WAITING_WRITER);
     while (lease.held) {
-      const { found, alive } = await lookForReaders(this.session, resource, wait);
-      wait.endSignal.throwIfAborted();
+      const { found, alive } = await lookForReaders(this.session, resource, bid);
+      bid.withdrawn.throwIfAborted();
       if (!lease.held) break;
       if (alive !== undefined) {
         const target = { ...resource, at: alive };
-        wait.saw(alive);
-        if (!wait.isPatient) return { target, row: alive };
+        bid.saw(alive);
+        if (!bid.isPatient) return { target, row: alive };
         onTaken?.();
-        await polling.pause(wait, untilFree(this.session, target, alive));
+        await polling.pause(bid, untilFree(this.session, target, alive));
       } else if (found) {
-        await wait.again();
+        await bid.again();
       } else {
         lease.endSection(WAITING_WRITER);
         break;

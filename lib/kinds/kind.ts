@@ -2,14 +2,15 @@ import type { HeldLock } from "../holding/handle.js";
 import { Lease } from "../holding/lease.js";
 import type { LockData } from "../lock-info.js";
 import type { MutexSettings } from "../options/mutex.js";
-import type { Address, QueueKeys } from "../protocol/addresses.js";
+import { type Address, permitOf, type QueueKeys } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
-import type { Session } from "../session/session.js";
-import { type Claimed, claim, looksFree, type RowsInTheWay } from "../taking/claim.js";
+import { rowsOf, type Session } from "../session/session.js";
+import type { Bid } from "../taking/bid.js";
+import { type Claimed, claim, looksFree } from "../taking/claim.js";
 import type { Once } from "../taking/known-time.js";
 import type { RowLease, Target } from "../taking/row-lease.js";
-import type { Wait } from "../taking/wait.js";
-import { type Blocked, watch } from "../taking/watch.js";
+import type { RowsInTheWay } from "../taking/row-take.js";
+import { watch } from "../taking/watch.js";
 
 /** What callers ask for: a lock of some kind, by its name. */
 export interface Resource {
@@ -50,8 +51,8 @@ export interface SectionRequest {
 /** One claim for a section. */
 export interface ResourceClaim {
   readonly request: SectionRequest;
-  readonly wait: Wait;
-  /** No copy of a write leaves later than this, on `atMost`. Default: the bounds of the wait. */
+  readonly bid: Bid;
+  /** No copy of a write leaves later than this, on `atMost`. Default: the bounds of the bid. */
   readonly until?: (() => number) | undefined;
   /** What a look has just shown of the gate. */
   readonly seen?: readonly Row[] | undefined;
@@ -60,21 +61,20 @@ export interface ResourceClaim {
   /** Called if the row is taken, and other holders have to leave before the claim is granted. */
   readonly onTaken?: (() => void) | undefined;
   /** The lease of this process that the caller's section could join, if there is one. */
-  readonly open: () => OwnLease | undefined;
+  readonly open: () => Tenure | undefined;
 }
 
 /** A lease of this process and what its callers know of it, from the take until no section can begin on it any more. */
-export class OwnLease {
+export class Tenure {
   readonly lease: Lease;
   readonly resource: Resource;
   /** When the table was last asked whether others wait for this lease to go, on `atLeast`. */
   lookedAt: number;
   /** The section that has just ended on the lease, while the lease passes to the next one. */
   before: HeldLock | undefined;
-  /** Whether no further section may begin on it: a writer was seen, or the row no longer has our uuid. */
-  admitsNobody = false;
   /** For which request it was taken. */
   readonly request: SectionRequest;
+  #isOpen = true;
 
   constructor(session: Session, request: SectionRequest, row: RowLease) {
     this.lease = new Lease(session, row);
@@ -82,7 +82,42 @@ export class OwnLease {
     this.resource = request.resource;
     this.lookedAt = this.lease.takenAt;
   }
+
+  /** Whether further sections may begin on it. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** No further section begins on it: a writer was seen, or the row no longer has our uuid. */
+  close(): void {
+    this.#isOpen = false;
+  }
+
+  /**
+   * Whether a section may run on it that another call took it for. Both calls must keep the lease in the same way and have no data,
+   * and neither may hold the lock for longer than its section runs.
+   */
+  admits({ resource, data, holdAtLeastMs, flight }: SectionRequest): boolean {
+    const { lease } = this;
+    const { settings, kind, permits } = resource;
+    if (!this.#isOpen || this.request.flight !== undefined || flight !== undefined || !lease.stands) return false;
+    // The success of this lease's tick is recorded under its uuid, so no other section may run under that uuid.
+    if (lease.row.attempt !== undefined) return false;
+    if (rowsOf(lease.row).length !== resource.weight) return false;
+    if (data !== undefined || lease.renewals.mayHaveData || holdAtLeastMs > 0 || lease.exit.hold !== undefined)
+      return false;
+    if (rowsOf(lease.row).some(({ at }) => (permitOf(at.sort) ?? 0) >= permits)) return false;
+    // A section that joins others would lose the lock as soon as the first of them has held it for `maxHoldMs`.
+    if (kind.sectionsShareLease && settings.maxHoldMs !== Number.POSITIVE_INFINITY) return false;
+    return KEPT_BY.every((option) => settings[option] === lease.settings[option]);
+  }
 }
+
+/** The options by which a lease is kept: two sections that share a lease must agree on them. */
+const KEPT_BY = [
+  ...(["ttlMs", "renewEveryMs", "safetyMarginMs", "autoRenew", "maxHoldMs"] as const),
+  ...(["releaseWithinMs", "handOverMs", "fencing"] as const),
+];
 
 /**
  * How the locks of one kind are taken: all of them are leases on rows. The methods here serve a lock of one row, and a kind
@@ -104,21 +139,23 @@ export abstract class Kind {
     this.session = session;
   }
 
-  /** Takes a lease, or joins one. @throws the store's error; what ended the wait. */
-  claim(claimed: ResourceClaim): Promise<Claimed<OwnLease>> {
+  /** Takes a lease, or joins one. @throws the store's error; what ended the call. */
+  claim(claimed: ResourceClaim): Promise<Claimed<Tenure>> {
     return takeRow(this.session, claimed);
   }
 
   /**
    * Waits until another claim may succeed.
-   * @returns what it has seen of the gate, if that may save the next claim a look. @throws what ended the wait.
+   * @returns what it has seen of the gate, if that may save the next claim a look. @throws what ended the call.
    */
-  watch(_resource: Resource, [first]: RowsInTheWay, wait: Wait, blocked: Blocked): Promise<readonly Row[] | undefined> {
-    return watch(this.session, first, wait, blocked);
+  async watch(_resource: Resource, [first]: RowsInTheWay, bid: Bid): Promise<readonly Row[] | undefined> {
+    await watch(this.session, first, bid);
+    bid.view.pauseAnew();
+    return undefined;
   }
 
   /** No section of this process uses the lease any more. @param isFree whether its row was released, and may still be free. */
-  ended(_own: OwnLease, _isFree: boolean): void {
+  ended(_own: Tenure, _isFree: boolean): void {
     // One row has nothing to keep count of.
   }
 }
@@ -128,21 +165,21 @@ export async function takeRow(
   session: Session,
   claimed: ResourceClaim,
   target: Target = rowTarget(claimed.request.resource),
-): Promise<Claimed<OwnLease>> {
-  const { request, wait, until } = claimed;
+): Promise<Claimed<Tenure>> {
+  const { request, bid, until } = claimed;
   const { data, once, flight } = request;
   if (flight !== undefined) {
     // A look has bounds of its own, which may be longer than those of a try.
-    const row = await wait.answered(flight.looked());
+    const row = await bid.answered(flight.looked());
     if (row !== undefined && !looksFree(session, target, row)) {
-      wait.saw(row);
+      bid.saw(row);
       return { kind: "held", inTheWay: [{ target, row }] };
     }
   }
   const after = flight && { id: flight.lastId };
-  const result = await claim(session, target, wait, { data, once, after, until });
+  const result = await claim(session, target, bid, { data, once, after, until });
   if (result.kind !== "granted") return result;
-  return { kind: "granted", granted: new OwnLease(session, request, result.granted) };
+  return { kind: "granted", granted: new Tenure(session, request, result.granted) };
 }
 
 /** How the fair queue of a kind measures the room for callers, and the places that need it. */
@@ -164,6 +201,10 @@ export interface QueueRules {
 
 /** The row that stands for a lock. */
 export const rowTarget = ({ at, settings }: Resource): Target => ({ at, settings });
+
+/** The row that was taken last, of those that a claim made now would not take. */
+export const newestHeld = (session: Session, { settings }: Resource, rows: readonly Row[]): Row | undefined =>
+  newest(rows.filter((row) => !looksFree(session, { at: row, settings }, row)));
 
 /** The row that was taken last: all other holders have had theirs for longer. */
 export function newest(rows: readonly Row[]): Row | undefined {

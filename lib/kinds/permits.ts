@@ -5,7 +5,7 @@ import type { Session } from "../session/session.js";
 import { looksFree } from "../taking/claim.js";
 import type { Target } from "../taking/row-lease.js";
 import type { InTheWay } from "../taking/row-take.js";
-import { newest, type Resource } from "./kind.js";
+import type { Resource } from "./kind.js";
 
 /** The numbers of a semaphore's permits, in order. */
 export const numbersTo = (end: number): number[] => Array.from({ length: end }, (_, index) => index);
@@ -16,8 +16,9 @@ export function permitTarget({ name, settings, permits }: Resource, permit: numb
 }
 
 /** The rows of the permits that this caller knows of. Reports once if a holder knows of another number of permits. */
-export function ownRows(session: Session, { name, permits }: Resource, rows: readonly Row[]): readonly Row[] {
-  const other = rows.find((row) => row.permits !== undefined && row.permits !== permits);
+export function ownRows(session: Session, { name, permits, settings }: Resource, rows: readonly Row[]): readonly Row[] {
+  const held = heldAmong(session, settings, rows);
+  const other = held.find((row) => row.permits !== undefined && row.permits !== permits);
   if (other?.permits !== undefined && session.isNews(`${permits}/${other.permits}/${name}`))
     publish("dynamutex:permits-differ", { name, permits, others: other.permits, owner: other.owner });
   return rows.filter(({ sort }) => (permitOf(sort) ?? permits) < permits);
@@ -33,12 +34,6 @@ export function freePermits(session: Session, { settings, permits }: Resource, r
 export function heldOf(session: Session, resource: Resource, rows: readonly Row[]): readonly InTheWay[] {
   const inOrder = heldAmong(session, resource.settings, rows).toSorted((one, other) => other.acquired - one.acquired);
   return inOrder.map((row) => inTheWayAt(resource, row));
-}
-
-/** The permit that was taken last, held or not. */
-export function newestOf(resource: Resource, rows: readonly Row[]): InTheWay | undefined {
-  const row = newest(rows);
-  return row && inTheWayAt(resource, row);
 }
 
 /** The rows that a claim made now would not take. */

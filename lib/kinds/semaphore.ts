@@ -3,16 +3,16 @@ import type { Row } from "../protocol/row.js";
 import { BoundedMap } from "../session/bounded-map.js";
 import { rowsOf } from "../session/session.js";
 import type { RangeQuery } from "../store.js";
-import { type Claimed, claimBy, looksFree, type RowsInTheWay } from "../taking/claim.js";
-import { Polling } from "../taking/polling.js";
+import type { Bid } from "../taking/bid.js";
+import { type Claimed, claimBy, looksFree } from "../taking/claim.js";
 import { asOne, type RowLease, type Target } from "../taking/row-lease.js";
-import type { InTheWay } from "../taking/row-take.js";
+import type { InTheWay, RowsInTheWay } from "../taking/row-take.js";
 import { pagesOf } from "../taking/rows.js";
 import { SetTake } from "../taking/set-take.js";
-import type { Wait } from "../taking/wait.js";
-import { type Blocked, isMarked, isMarkedFor, mark, untilFree } from "../taking/watch.js";
-import { Kind, OwnLease, type QueueRules, type Resource, type ResourceClaim, takeRow } from "./kind.js";
-import { freePermits, heldOf, newestOf, numbersTo, ownRows, permitTarget } from "./permits.js";
+import type { Blocked } from "../taking/view.js";
+import { isMarked, isMarkedFor, mark, untilFree } from "../taking/watch.js";
+import { Kind, type QueueRules, type Resource, type ResourceClaim, Tenure, takeRow } from "./kind.js";
+import { freePermits, heldOf, numbersTo, ownRows, permitTarget } from "./permits.js";
 
 /** How many of the permits that a look has shown as free are tried before the look counts as outdated. */
 const MOST_TRIES = 3;
@@ -54,13 +54,13 @@ export class SemaphoreKind extends Kind {
     },
   };
   /** The permits that callers of this process have, or are claiming. A claim in flight has no lease yet. */
-  readonly #inUse = new Map<string, OwnLease | undefined>();
+  readonly #inUse = new Map<string, Tenure | undefined>();
   /** The permit that was released last, by name: it may still be free. */
   readonly #guesses = new BoundedMap<string, number>(MOST_GUESSES);
 
-  override async claim(claimed: ResourceClaim): Promise<Claimed<OwnLease>> {
+  override async claim(claimed: ResourceClaim): Promise<Claimed<Tenure>> {
     const { session } = this;
-    const { request, wait, seen, ahead } = claimed;
+    const { request, bid, seen, ahead } = claimed;
     const { resource } = request;
     if (resource.weight > 1) return await this.#claimSeveral(claimed);
     const send = (permit: number) => this.#take(claimed, permit);
@@ -68,30 +68,30 @@ export class SemaphoreKind extends Kind {
     if (guessed !== undefined) {
       const result = await send(guessed);
       if (result.kind === "granted") return result;
-      wait.endSignal.throwIfAborted();
+      bid.withdrawn.throwIfAborted();
       const [{ row }] = result.inTheWay;
       // The mark tells that others have waited for long, so any other permit is free only until its last holder asks again: a
       // look would not help a call that waits. A try looks all the same.
-      if (wait.isPatient && outlastsPause(resource, wait) && isMarked(row, session.clock.wall())) return result;
+      if (bid.isPatient && outlastsPause(resource, bid) && isMarked(row, session.clock.wall())) return result;
     }
     for (let rows = seen; ; rows = undefined) {
-      rows ??= await this.#look(resource, wait, { consistent: true });
+      rows ??= await this.#look(resource, bid, { consistent: true });
       const free = freePermits(session, resource, rows).filter((permit) => !this.#isInUse(resource, permit));
       // A caller that stands behind others in the queue leaves them the first of the free permits.
       const inOrder = ahead === undefined ? fromAnywhere(free, session.random) : free.slice(ahead);
-      let inTheWay = newestOf(resource, rows);
+      let [inTheWay] = heldOf(session, resource, rows);
       for (const permit of inOrder.slice(0, MOST_TRIES)) {
         const result = await send(permit);
         if (result.kind === "granted") return result;
         [inTheWay] = result.inTheWay;
-        wait.endSignal.throwIfAborted();
+        bid.withdrawn.throwIfAborted();
       }
       if (inTheWay !== undefined) {
-        wait.saw(inTheWay.row);
+        bid.saw(inTheWay.row);
         return { kind: "held", inTheWay: [inTheWay] };
       }
       // Other callers of this process are claiming all of the free permits.
-      await wait.again();
+      await bid.again();
     }
   }
 
@@ -99,73 +99,72 @@ export class SemaphoreKind extends Kind {
    * Claims several permits, all or none, by one transaction. Each refused one costs two write units for each permit, so it is only
    * sent for permits that a consistent look has just shown as free.
    */
-  async #claimSeveral(claimed: ResourceClaim): Promise<Claimed<OwnLease>> {
-    const { request, wait, ahead } = claimed;
+  async #claimSeveral(claimed: ResourceClaim): Promise<Claimed<Tenure>> {
+    const { request, bid, ahead } = claimed;
     const { resource } = request;
     const { weight } = resource;
     for (let [tries, rows] = [1, claimed.seen]; ; rows = undefined) {
-      rows ??= await this.#look(resource, wait, { consistent: true });
-      wait.endSignal.throwIfAborted();
+      rows ??= await this.#look(resource, bid, { consistent: true });
+      bid.withdrawn.throwIfAborted();
       const free = freePermits(this.session, resource, rows).filter((permit) => !this.#isInUse(resource, permit));
       const inOrder = ahead === undefined ? fromAnywhere(free, this.session.random) : free.slice(ahead);
       const inTheWay = heldOf(this.session, resource, rows);
       if (inOrder.length >= weight) {
         const result = await this.#takeAll(claimed, inOrder.slice(0, weight));
         if (result.kind === "granted" || tries === MOST_TRIES) return result;
-        wait.endSignal.throwIfAborted();
+        bid.withdrawn.throwIfAborted();
         tries += 1;
       } else if (isNotEmpty(inTheWay)) {
-        wait.saw(inTheWay[0].row);
+        bid.saw(inTheWay[0].row);
         return { kind: "held", inTheWay };
       } else {
         // Other callers of this process are claiming the free permits.
-        await wait.again();
+        await bid.again();
       }
     }
   }
 
   /** Looks at the permits until one of them looks free, or as many as are needed. @returns what it has seen last. */
-  override async watch(
-    resource: Resource,
-    inTheWay: RowsInTheWay,
-    wait: Wait,
-    blocked: Blocked,
-  ): Promise<readonly Row[] | undefined> {
+  override async watch(resource: Resource, inTheWay: RowsInTheWay, bid: Bid): Promise<readonly Row[] | undefined> {
     const { session } = this;
     const { settings, weight } = resource;
     const [first] = inTheWay;
+    const { view } = bid;
+    const { blocked } = view;
     const { minMs, maxMs } = settings.poll;
+    view.inTheWay = undefined;
     if (looksFree(session, first.target, first.row)) {
       // Another call of this process is claiming this permit.
-      await wait.again();
+      await bid.again();
       return undefined;
     }
     // The pauses keep growing across claims that came too late: in a crowd, a look often shows a permit that is already taken.
     // If others have waited for long, a caller that comes later looks no more often than they do.
-    blocked.polling ??= new Polling(session, settings.poll);
-    wait.saw(first.row);
-    // A permit looked free, but the claim for it was refused: its holder keeps taking it, and has to learn that others wait.
-    await this.#contend(resource, [first.row], wait, blocked);
+    const polling = view.pauses(settings.poll);
     // A refused guess shows only one permit: others may be free, and the waiter that marked this one may have gone.
-    const refused = weight > 1 ? inTheWay.map(({ row }) => row) : [first.row];
-    for (let rows: readonly Row[] = refused, hasLooked = false; ; hasLooked = true) {
-      const isCrowded = outlastsPause(resource, wait) && rows.some((row) => isMarked(row, session.clock.wall()));
-      if (isCrowded) blocked.polling.set(hasLooked ? maxMs : Math.min(maxMs, FIRST_CROWDED_PAUSES * minMs));
-      await blocked.polling.pause(wait, this.#freeIn(resource, rows));
-      rows = await this.#look(resource, wait, { consistent: false });
-      wait.endSignal.throwIfAborted();
-      const newest = newestOf(resource, rows);
+    const refused: RowsInTheWay = weight > 1 ? inTheWay : [first];
+    for (let held = refused, hasLooked = false; ; hasLooked = true) {
+      view.inTheWay = held;
+      bid.saw(held[0].row);
+      // A permit looked free, but the claim for it was refused: its holder keeps taking it, and has to learn that others wait.
+      await this.#contend(resource, hasLooked ? held : [first], bid, blocked);
+      const isCrowded = outlastsPause(resource, bid) && held.some(({ row }) => isMarked(row, session.clock.wall()));
+      if (isCrowded) polling.set(hasLooked ? maxMs : Math.min(maxMs, FIRST_CROWDED_PAUSES * minMs));
+      await polling.pause(bid, this.#freeIn(resource, held));
+      const rows = await this.#look(resource, bid, { consistent: false });
+      bid.withdrawn.throwIfAborted();
+      const seen = heldOf(session, resource, rows);
       // Several are only claimed by a consistent look.
-      if (newest === undefined || freePermits(session, resource, rows).length >= weight) {
-        wait.tries();
+      if (freePermits(session, resource, rows).length >= weight || !isNotEmpty(seen)) {
+        view.inTheWay = undefined;
+        bid.tries();
         return weight > 1 ? undefined : rows;
       }
-      wait.saw(newest.row);
-      await this.#contend(resource, rows, wait, blocked);
+      held = seen;
     }
   }
 
-  override ended(own: OwnLease, isFree: boolean): void {
+  override ended(own: Tenure, isFree: boolean): void {
     for (const { at } of rowsOf(own.lease.row)) {
       const permit = permitOf(at.sort) ?? 0;
       const use = useOf(own.resource, permit);
@@ -176,22 +175,22 @@ export class SemaphoreKind extends Kind {
     }
   }
 
-  #take(claimed: ResourceClaim, permit: number): Promise<Claimed<OwnLease>> {
+  #take(claimed: ResourceClaim, permit: number): Promise<Claimed<Tenure>> {
     const target = permitTarget(claimed.request.resource, permit);
     return this.#using(claimed, [permit], () => takeRow(this.session, claimed, target));
   }
 
-  #takeAll(claimed: ResourceClaim, permits: readonly number[]): Promise<Claimed<OwnLease>> {
+  #takeAll(claimed: ResourceClaim, permits: readonly number[]): Promise<Claimed<Tenure>> {
     const { session } = this;
-    const { request, wait, until } = claimed;
+    const { request, bid, until } = claimed;
     const { resource, data } = request;
     const targets = permits.toSorted((one, other) => one - other).map((permit) => permitTarget(resource, permit));
     return this.#using(claimed, permits, async () => {
       const take = () => new SetTake(session, targets, data, session.uuid());
-      const result = await claimBy(session, targets[0] as Target, wait, { until }, take);
+      const result = await claimBy(session, targets[0] as Target, bid, { until }, take);
       if (result.kind !== "granted") return result;
       const row = asOne(result.granted as unknown as readonly [RowLease, ...RowLease[]]);
-      return { kind: "granted", granted: new OwnLease(session, request, row) };
+      return { kind: "granted", granted: new Tenure(session, request, row) };
     });
   }
 
@@ -199,8 +198,8 @@ export class SemaphoreKind extends Kind {
   async #using(
     { request: { resource } }: ResourceClaim,
     permits: readonly number[],
-    take: () => Promise<Claimed<OwnLease>>,
-  ): Promise<Claimed<OwnLease>> {
+    take: () => Promise<Claimed<Tenure>>,
+  ): Promise<Claimed<Tenure>> {
     const uses = permits.map((permit) => useOf(resource, permit));
     for (const use of uses) this.#inUse.set(use, undefined);
     try {
@@ -212,10 +211,10 @@ export class SemaphoreKind extends Kind {
     }
   }
 
-  /** In how many ms the permits that are needed look free, if nothing is written to these rows. */
-  #freeIn({ settings, permits, weight }: Resource, rows: readonly Row[]): number {
-    const each = rows.map((row) => untilFree(this.session, { at: row, settings }, row));
-    const missing = weight === 1 ? 0 : permits - rows.length;
+  /** In how many ms the permits that are needed look free, if nothing is written to those that are held. */
+  #freeIn({ permits, weight }: Resource, held: RowsInTheWay): number {
+    const each = held.map(({ target, row }) => untilFree(this.session, target, row));
+    const missing = weight === 1 ? 0 : permits - held.length;
     return each.toSorted((one, other) => one - other)[weight - 1 - missing] ?? Number.POSITIVE_INFINITY;
   }
 
@@ -231,22 +230,25 @@ export class SemaphoreKind extends Kind {
     return fromAnywhere(numbersTo(permits), this.session.random).find(mayBeFree);
   }
 
-  /** Learns of the marks on permits that are in the way, and marks one of the held permits that have no mark. */
-  async #contend(resource: Resource, rows: readonly Row[], wait: Wait, blocked: Blocked): Promise<void> {
+  /** Learns of the marks on held permits, and marks one that has none and is not this process's. */
+  async #contend(resource: Resource, held: RowsInTheWay, bid: Bid, blocked: Blocked): Promise<void> {
     const { session } = this;
-    for (const row of rows) session.contended().waitsFor(row);
-    const unmarked = rows.filter((held) => held.uuid !== undefined && !isMarkedFor(session, resource.settings, held));
-    const [row] = fromAnywhere(unmarked, session.random);
-    if (row !== undefined) await mark(session, { ...resource, at: row }, { row, blocked, wait });
+    for (const { row } of held) session.contended().waitsFor(row);
+    const unmarked = held.filter(({ target, row }) => {
+      const isOwn = this.#isInUse(resource, permitOf(target.at.sort) ?? 0);
+      return row.uuid !== undefined && !isOwn && !isMarkedFor(session, resource.settings, row);
+    });
+    const [one] = fromAnywhere(unmarked, session.random);
+    if (one !== undefined) await mark(session, one.target, one.row, bid, { blocked });
   }
 
   /** The rows of the permits that this caller knows of. */
-  async #look(resource: Resource, wait: Wait, { consistent }: Pick<RangeQuery, "consistent">): Promise<readonly Row[]> {
+  async #look(resource: Resource, bid: Bid, { consistent }: Pick<RangeQuery, "consistent">): Promise<readonly Row[]> {
     const { session } = this;
     const { name, settings, permits } = resource;
     const range = { name, ...PERMITS, limit: permits + MORE_ROWS, consistent, takeover: settings.takeover };
     const rows: Row[] = [];
-    for await (const { page } of pagesOf(session, wait.ask, range)) rows.push(...page.rows);
+    for await (const { page } of pagesOf(session, bid.ask, range)) rows.push(...page.rows);
     const own = ownRows(session, resource, rows);
     const there = new Set(own.map(({ sort }) => permitOf(sort)));
     // A permit without a row is free, whatever was seen of it before.
@@ -268,7 +270,7 @@ function weightOf({ data }: Row): number {
 }
 
 /** Whether the call has time for a look after the longest pause: without that time, it would end without a look. */
-function outlastsPause({ settings }: Resource, { remainingMs }: Wait): boolean {
+function outlastsPause({ settings }: Resource, { remainingMs }: Bid): boolean {
   return remainingMs > 2 * settings.poll.maxMs;
 }
 

@@ -3,11 +3,11 @@ import type { Row } from "../protocol/row.js";
 import { listenWithoutBound } from "../session/abort-listening.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
+import type { Bid } from "../taking/bid.js";
 import type { Claimed } from "../taking/claim.js";
 import type { InTheWay } from "../taking/row-take.js";
 import { isDead, knownNow, pagesOf, removeAsSeen } from "../taking/rows.js";
-import type { Wait } from "../taking/wait.js";
-import { type OwnLease, type QueueRules, type Resource, rowTarget } from "./kind.js";
+import { type QueueRules, type Resource, rowTarget, type Tenure } from "./kind.js";
 
 /** How many readers one look of a writer reads: a single reader that is alive is enough to wait for. */
 const READERS_LIMIT = 8;
@@ -27,23 +27,23 @@ export const WRITER_GATE: Pick<QueueRules, "keys" | "lookLimit" | "gateRows" | "
 };
 
 /** The row of a writer that may have the lock, or wait for the readers to leave, if there is one. Eventually consistent. */
-export async function lookForWriter(session: Session, resource: Resource, wait: Wait): Promise<InTheWay | undefined> {
-  return (await readWriter(session, resource, wait, { isConsistent: false })).writer;
+export async function lookForWriter(session: Session, resource: Resource, bid: Bid): Promise<InTheWay | undefined> {
+  return (await readWriter(session, resource, bid, { isConsistent: false })).writer;
 }
 
 /**
  * Looks for a writer, consistently, after the caller has put its own flag as a reader. The row of a dead writer is removed.
  * @returns the writer that keeps the reader out, if there is one.
  */
-export async function untilNoWriter(session: Session, resource: Resource, wait: Wait): Promise<InTheWay | undefined> {
+export async function untilNoWriter(session: Session, resource: Resource, bid: Bid): Promise<InTheWay | undefined> {
   for (;;) {
-    const { writer, row } = await readWriter(session, resource, wait, { isConsistent: true });
+    const { writer, row } = await readWriter(session, resource, bid, { isConsistent: true });
     if (writer !== undefined || row?.uuid === undefined) return writer;
-    wait.endSignal.throwIfAborted();
+    bid.withdrawn.throwIfAborted();
     // If the removal was applied, no writer was there at that moment, as if a read had shown none.
-    if (await remove(session, row, resource.settings.ttlMs, wait)) return undefined;
-    wait.endSignal.throwIfAborted();
-    await wait.again();
+    if (await remove(session, row, resource.settings.ttlMs, bid)) return undefined;
+    bid.withdrawn.throwIfAborted();
+    await bid.again();
   }
 }
 
@@ -51,17 +51,17 @@ export async function untilNoWriter(session: Session, resource: Resource, wait: 
 async function readWriter(
   session: Session,
   resource: Resource,
-  wait: Wait,
+  bid: Bid,
   { isConsistent: consistent }: { readonly isConsistent: boolean },
 ): Promise<{ readonly row: Row | undefined; readonly writer: InTheWay | undefined }> {
   const target = rowTarget(resource);
-  const { known, row } = await wait.ask(async (signal) => {
+  const { known, row } = await bid.ask(async (signal) => {
     const before = knownNow(session, resource.settings.takeover);
     return { known: before, row: await session.store.read(target.at, { consistent }, signal) };
   });
   session.sightings.note(target.at, row);
   if (row === undefined || isDead(session, row, known)) return { row, writer: undefined };
-  wait.saw(row);
+  bid.saw(row);
   return { row, writer: { target, row } };
 }
 
@@ -73,17 +73,17 @@ async function readWriter(
 export async function lookForReaders(
   session: Session,
   { name, settings }: Resource,
-  wait: Wait,
+  bid: Bid,
 ): Promise<{ readonly found: boolean; readonly alive?: Row }> {
   const { takeover } = settings;
   const range = { name, ...READERS, limit: READERS_LIMIT, consistent: true, takeover };
   let found = false;
-  for await (const { page } of pagesOf(session, wait.ask, range)) {
+  for await (const { page } of pagesOf(session, bid.ask, range)) {
     found ||= page.rows.length > 0;
     const alive = page.rows.find((row) => !isDead(session, row, page));
     if (alive !== undefined) return { found, alive };
-    listenWithoutBound(wait.endSignal);
-    await Promise.all(page.rows.map((row) => remove(session, row, settings.ttlMs, wait)));
+    listenWithoutBound(bid.withdrawn);
+    await Promise.all(page.rows.map((row) => remove(session, row, settings.ttlMs, bid)));
   }
   return { found };
 }
@@ -91,9 +91,9 @@ export async function lookForReaders(
 /** Grants a row that was just taken, unless a look shows a row of the other side in its way: then the new row is given back. */
 export async function grantedUnless(
   session: Session,
-  own: OwnLease,
-  look: (own: OwnLease) => Promise<InTheWay | undefined>,
-): Promise<Claimed<OwnLease>> {
+  own: Tenure,
+  look: (own: Tenure) => Promise<InTheWay | undefined>,
+): Promise<Claimed<Tenure>> {
   let isGranted = false;
   try {
     const inTheWay = await look(own);
@@ -105,7 +105,12 @@ export async function grantedUnless(
 }
 
 /** @returns whether the row is certainly gone. @throws the store's error, if another try is of no use. */
-async function remove(session: Session, row: Row, ttlMs: number, { endSignal, until }: Wait): Promise<boolean> {
+async function remove(
+  session: Session,
+  row: Row,
+  ttlMs: number,
+  { withdrawn: endSignal, until }: Bid,
+): Promise<boolean> {
   try {
     return (await removeAsSeen(session, row, { ttlMs, endSignal, until })).kind === "applied";
   } catch (error) {

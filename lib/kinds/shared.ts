@@ -1,9 +1,9 @@
 import { readerAt } from "../protocol/addresses.js";
+import type { Bid } from "../taking/bid.js";
 import { type Claimed, looksFreeIn } from "../taking/claim.js";
 import { isHalfGone } from "../taking/row-lease.js";
 import type { InTheWay } from "../taking/row-take.js";
-import type { Wait } from "../taking/wait.js";
-import { Kind, type OwnLease, type QueueRules, type ResourceClaim, rowTarget, takeRow } from "./kind.js";
+import { Kind, type QueueRules, type ResourceClaim, rowTarget, type Tenure, takeRow } from "./kind.js";
 import { grantedUnless, lookForWriter, untilNoWriter, WRITER_GATE } from "./shared-mutex-rows.js";
 
 /**
@@ -34,36 +34,35 @@ export class SharedSide extends Kind {
     weight: ({ data }) => (data?.side === "shared" ? 0 : Number.POSITIVE_INFINITY),
   };
 
-  override async claim(claimed: ResourceClaim): Promise<Claimed<OwnLease>> {
+  override async claim(claimed: ResourceClaim): Promise<Claimed<Tenure>> {
     const { session } = this;
-    const { request, wait, seen, open } = claimed;
+    const { request, bid, seen, open } = claimed;
     const { resource } = request;
     const joined = open();
     if (joined !== undefined) {
       // The look that this claim relies on has shown no writer.
       if (seen !== undefined) joined.lookedAt = session.clock.atLeast();
-      const writer = await this.#writerBehind(joined, wait);
+      const writer = await this.#writerBehind(joined, bid);
       if (writer !== undefined) return { kind: "held", inTheWay: [writer] };
       const { lease } = joined;
       // Without `autoRenew`, the last renewal may be long ago.
-      if (isHalfGone(session, lease.row) && lease.stands) await wait.answered(lease.renewals.renew());
-      if (lease.stands && !isHalfGone(session, lease.row) && !joined.admitsNobody)
-        return { kind: "granted", granted: joined };
+      if (isHalfGone(session, lease.row) && lease.stands) await bid.answered(lease.renewals.renew());
+      if (lease.stands && !isHalfGone(session, lease.row) && joined.isOpen) return { kind: "granted", granted: joined };
     }
     const { name, at, settings } = resource;
     if (!session.sightings.mayBeFree(at, settings.takeover)) {
-      const writer = await lookForWriter(session, resource, wait);
+      const writer = await lookForWriter(session, resource, bid);
       if (writer !== undefined) return { kind: "held", inTheWay: [writer] };
-      wait.endSignal.throwIfAborted();
+      bid.withdrawn.throwIfAborted();
     }
     for (;;) {
       const result = await takeRow(session, claimed, { at: readerAt(name, session.uuid()), settings });
       if (result.kind === "granted")
-        return await grantedUnless(session, result.granted, () => untilNoWriter(session, resource, wait));
+        return await grantedUnless(session, result.granted, () => untilNoWriter(session, resource, bid));
       // Nobody else uses this row: it was unlocked by force while the reply to its claim was lost. It keeps writers out until it
       // expires, and no reader, so another row will do.
       if (result.kind !== "held") return result;
-      await wait.again();
+      await bid.again();
     }
   }
 
@@ -71,12 +70,12 @@ export class SharedSide extends Kind {
    * Looks every `handOverMs` for a writer that waits for a row of this process to go. Once it has seen one, no caller joins the
    * row.
    */
-  async #writerBehind(own: OwnLease, wait: Wait): Promise<InTheWay | undefined> {
+  async #writerBehind(own: Tenure, bid: Bid): Promise<InTheWay | undefined> {
     const now = this.session.clock.atLeast();
     if (now - own.lookedAt < own.resource.settings.handOverMs) return undefined;
-    const writer = await lookForWriter(this.session, own.resource, wait);
+    const writer = await lookForWriter(this.session, own.resource, bid);
     if (writer === undefined) own.lookedAt = now;
-    else own.admitsNobody = true;
+    else own.close();
     return writer;
   }
 }

@@ -1,6 +1,6 @@
 import type { Session } from "../session/session.js";
+import { runFor } from "../taking/bid.js";
 import { Call } from "../taking/call.js";
-import { runFor } from "../taking/wait.js";
 
 /**
  * An administrative request, retried for 10 s after transient failures. The caller is answered at once when `signal` aborts
@@ -19,8 +19,6 @@ export async function adminRequest<T>(
   session.assertOpen();
   signal?.throwIfAborted();
   const call = new Call<T>(session, undefined, { signal });
-  return await runFor(session, call, async (wait) => {
-    wait.onProgress = () => onFailure?.(call.failure);
-    call.settle(await wait.ask(request));
-  });
+  call.onReview = () => onFailure?.(call.failure);
+  return await runFor(session, call, async (bid) => call.settle(await bid.ask(request)));
 }

@@ -227,7 +227,8 @@ export async function permitProblems(session: Session, { signal }: CheckOptions)
   for (const [name, permits] of [...session.semaphores].slice(-MOST_LOOKED_AT)) {
     const { rows, bad } = await rowsIn(session, name, PERMITS, { consistent: false, signal });
     for (const { message } of bad) problems.push({ code: "row", severity: "warning", message });
-    const other = rows.find((row) => row.permits !== undefined && row.permits !== permits);
+    const bounds = session.clock.wall();
+    const other = rows.find((row) => row.permits !== undefined && row.permits !== permits && isTaken(row, bounds));
     if (other === undefined) continue;
     const message =
       `Semaphore ${JSON.stringify(name)} has ${permits} permits here and ${other.permits} for ${other.owner}: each host uses as ` +

@@ -1,13 +1,12 @@
-import type { OwnLease, Resource } from "../kinds/kind.js";
+import type { Resource, Tenure } from "../kinds/kind.js";
 import { ticketOf } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
+import { runFor } from "../taking/bid.js";
 import { Call } from "../taking/call.js";
 import type { Ask } from "../taking/rows.js";
-import { runFor } from "../taking/wait.js";
 import { untilFree } from "../taking/watch.js";
-import { fits } from "./fits.js";
-import { type Agent, Line, NOBODY_WAITS, type Standing, type TryOutcome } from "./line.js";
+import { Line, type LineBid, NOBODY_WAITS, type Standing, type TryOutcome } from "./line.js";
 import { OwnPlaces } from "./own-places.js";
 import type { Pace } from "./pace.js";
 import { type Place, type Sharing, takePlace } from "./place.js";
@@ -40,9 +39,9 @@ const NOT_YET: Admission = { upTo: 0, othersWait: false };
 
 /** What decides whose turn it is: see `fair-queue.ts`. */
 interface LineQueue {
-  acquire(line: FairLine, agent: Agent): Promise<OwnLease>;
-  tryAcquire(line: FairLine, agent: Agent): Promise<TryOutcome>;
-  mayPass(line: FairLine, own: OwnLease, until: number): Promise<boolean>;
+  acquire(line: FairLine, bid: LineBid): Promise<Tenure>;
+  tryAcquire(line: FairLine, bid: LineBid): Promise<TryOutcome>;
+  mayPass(line: FairLine, own: Tenure, until: number): Promise<boolean>;
   /** Starts to get a place for the callers behind the first, if they need one. */
   drawForUnserved(line: FairLine): void;
 }
@@ -69,7 +68,7 @@ export class FairLine extends Line {
   seen: AdmissionLook | undefined;
   /** When the last look left, on `atMost`, whether or not it succeeded. */
   lookedAt: number = Number.NEGATIVE_INFINITY;
-  /** Whether the agent has its row and waits for other holders to leave: then the other callers need a place of their own. */
+  /** Whether the bid has its row and waits for other holders to leave: then the other callers need a place of their own. */
   awaitsHolders = false;
   /** Whether the fair queue is drawing a place for the callers behind the first, or is about to. */
   isDrawingForUnserved = false;
@@ -80,7 +79,9 @@ export class FairLine extends Line {
   /** The ticket of the last place that may enter together with the first one, by the last look. */
   #front: bigint | undefined;
   /** Up to which number callers were found to fit this lease. */
-  #fitting: { readonly lease: OwnLease | undefined; readonly upTo: number } = { lease: undefined, upTo: 0 };
+  #fitting: { readonly lease: Tenure | undefined; readonly upTo: number } = { lease: undefined, upTo: 0 };
+  /** Until when nobody looks again from a place, on `atLeast`. */
+  #pausing: { readonly place: Place; readonly until: number; readonly because: string | undefined } | undefined;
   #drawing: Promise<void> | undefined;
   /** Aborts when no caller waits any more for the ticket that is being drawn. */
   #nobodyWaits: AbortController | undefined;
@@ -96,15 +97,15 @@ export class FairLine extends Line {
     this.#view = new QueueView(session, resource.settings.ttlMs);
   }
 
-  override acquire(agent: Agent): Promise<OwnLease> {
-    return this.#queue.acquire(this, agent);
+  override acquire(bid: LineBid): Promise<Tenure> {
+    return this.#queue.acquire(this, bid);
   }
 
-  override tryAcquire(agent: Agent): Promise<TryOutcome> {
-    return this.#queue.tryAcquire(this, agent);
+  override tryAcquire(bid: LineBid): Promise<TryOutcome> {
+    return this.#queue.tryAcquire(this, bid);
   }
 
-  override mayPass(own: OwnLease, until: number): Promise<boolean> {
+  override mayPass(own: Tenure, until: number): Promise<boolean> {
     return this.#queue.mayPass(this, own, until);
   }
 
@@ -186,6 +187,23 @@ export class FairLine extends Line {
     return Math.min(ms, untilFree(this.#session, { ...this.resource, at: first }, first) + apartMs);
   }
 
+  /**
+   * Pauses before the next look from a place. If the bid is withdrawn meanwhile, the next one goes on with this pause.
+   * @param because why, where no row says it. @throws what ended the call.
+   */
+  async pauseFor(ms: number, place: Place, bid: LineBid, because: string | undefined): Promise<void> {
+    this.#pausing = { place, until: this.#session.clock.atLeast() + ms, because };
+    await bid.pause(Math.max(1, ms), because);
+    this.#pausing = undefined;
+  }
+
+  /** The rest of the pause in which another bid was withdrawn. @throws what ended the call. */
+  async restOfPause(place: Place, bid: LineBid): Promise<void> {
+    const before = this.#pausing;
+    if (before?.place !== place) return;
+    await this.pauseFor(before.until - this.#session.clock.atLeast(), place, bid, before.because);
+  }
+
   /** Takes a place for all callers that ask before its draw leaves. Later calls join that draw. @throws the store's error. */
   draw(): Promise<void> {
     if (this.#drawing !== undefined) return this.#drawing;
@@ -202,13 +220,13 @@ export class FairLine extends Line {
   }
 
   /**
-   * The first caller that has no place, that no agent asks for, and that the present lease will not be passed on to. An agent asks for
+   * The first caller that has no place, that no bid asks for, and that the present lease will not be passed on to. A bid asks for
    * the first waiter.
    */
   get unserved(): Standing | undefined {
     const [lease] = this.leases;
     let goesOnTo = 0;
-    if (this.hasAgent) goesOnTo = this.first ?? 0;
+    if (this.hasBid) goesOnTo = this.first ?? 0;
     else if (lease !== undefined) goesOnTo = this.#goesOnTo(lease);
     return this.firstAfter(Math.max(this.places.serve, goesOnTo));
   }
@@ -217,9 +235,9 @@ export class FairLine extends Line {
    * Up to which number the admitted callers can use this lease, one after the other: at the first one that cannot, the lease is
    * given back. An earlier result counts while the first caller still fits, so each caller is checked once.
    */
-  #goesOnTo(lease: OwnLease): number {
+  #goesOnTo(lease: Tenure): number {
     const { admission } = this;
-    const fitting = (one: Standing | undefined): one is Standing => one !== undefined && fits(lease, one.request);
+    const fitting = (one: Standing | undefined): one is Standing => one !== undefined && lease.admits(one.request);
     let upTo = this.#fitting.lease === lease && fitting(this.waiters[0]) ? this.#fitting.upTo : 0;
     const next = (): Standing | undefined => this.firstAfter(upTo);
     for (let one = next(); fitting(one) && one.number <= admission.upTo; one = next()) upTo = one.number;
@@ -242,8 +260,8 @@ export class FairLine extends Line {
     this.#nobodyWaits = new AbortController();
     const { signal } = this.#nobodyWaits;
     const call = new Call<void>(this.#session, this.resource.name, { isPatient: true, signal });
-    await runFor(this.#session, call, async (wait) => {
-      const place = await takePlace(this.#session, this.resource, wait, () => this.#sharing());
+    await runFor(this.#session, call, async (bid) => {
+      const place = await takePlace(this.#session, this.resource, bid, () => this.#sharing());
       if (!call.settle()) return place.giveUp();
       place.onLost = this.#placeLost;
       this.places.add(place);

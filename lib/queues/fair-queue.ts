@@ -1,18 +1,18 @@
-import { newest, type OwnLease, type Resource, resourceKey } from "../kinds/kind.js";
+import { newest, newestHeld, type Resource, resourceKey, type Tenure } from "../kinds/kind.js";
 import type { Row } from "../protocol/row.js";
 import { awaitShared } from "../session/abort-listening.js";
 import { BoundedMap } from "../session/bounded-map.js";
 import { firstTimeoutMs, sendOnce } from "../session/requests.js";
 import { isTransient, LONGEST_PAUSE_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
+import type { Bid } from "../taking/bid.js";
 import { endedBy, looksFree, tryClaim } from "../taking/claim.js";
 import { tickNow } from "../taking/known-time.js";
 import type { Ask } from "../taking/rows.js";
 import { leaseWasOver } from "../taking/too-slow.js";
-import type { Wait } from "../taking/wait.js";
-import { blockedFromNow, mark, untilFree } from "../taking/watch.js";
+import { mark, untilFree } from "../taking/watch.js";
 import { type AdmissionLook, FairLine } from "./fair-line.js";
-import { type Agent, type ClaimHow, NOBODY_WAITS, type TryOutcome } from "./line.js";
+import { type ClaimHow, type LineBid, NOBODY_WAITS, type TryOutcome } from "./line.js";
 import { Pace } from "./pace.js";
 import type { Place } from "./place.js";
 import type { Turns } from "./turns.js";
@@ -63,54 +63,54 @@ export class FairQueue {
    * 2. Look at the lock's rows and the first places, until there is room for the own place.
    * 3. Look once more, consistently: the own row is there, and there is room for it after the places before it. Claim.
    *
-   * @throws the store's error if it is not transient, or if the table never answered; what ended the wait.
+   * @throws the store's error if it is not transient, or if the table never answered; what ended the call.
    */
-  async acquire(line: FairLine, wait: Agent): Promise<OwnLease> {
+  async acquire(line: FairLine, bid: LineBid): Promise<Tenure> {
     // Also where nobody else has a turn: callers that ask in the same turn as this one share its look.
-    await this.#turns.standBack(wait.asker.request.resource, wait);
+    await this.#turns.standBack(bid.asker.request.resource, bid);
     // This process may have held the lock since the last look, so the rows of the lock in that look are stale.
     if (line.seen !== undefined && line.capacity === 1) line.seen = { ...line.seen, gate: [] };
     // The look after this process's last section may have shown that other hosts wait.
     let mayBeFree = !line.admission.othersWait;
     for (;;) {
-      wait.endSignal.throwIfAborted();
+      bid.withdrawn.throwIfAborted();
       const own = line.places.first;
       if (own !== undefined) {
-        const lease = await this.#enter(line, own, wait);
+        const lease = await this.#enter(line, own, bid);
         if (lease !== undefined) return lease;
         // The lease of this place ended before its first renewal, and that of the next place may end as soon.
-        if (own.wasTooShort) leaseWasOver(wait, wait.asker.request.resource);
-        await wait.again();
+        if (own.wasTooShort) leaseWasOver(bid, bid.asker.request.resource);
+        await bid.again();
         continue;
       }
-      const result = mayBeFree ? await this.#takeWithoutPlace(line, wait, line.knownLook) : undefined;
+      const result = mayBeFree ? await this.#takeWithoutPlace(line, bid, line.knownLook) : undefined;
       if (result?.kind === "granted") return result.granted;
       // Without a result, the table has not answered the claim in time.
-      if (result !== undefined || !mayBeFree) wait.waits(line.whoIsAhead);
+      if (result !== undefined || !mayBeFree) bid.waits(line.whoIsAhead);
       mayBeFree = false;
-      wait.endSignal.throwIfAborted();
+      bid.withdrawn.throwIfAborted();
       // Callers whose sections have just ended may ask again at once. This lets them share the place.
-      if (line.admission.upTo > 0) await this.#session.clock.sleep(0, wait.endSignal);
+      if (line.admission.upTo > 0) await this.#session.clock.sleep(0, bid.withdrawn);
       try {
         await awaitShared(
-          wait.endSignal,
-          wait.call.inContext(() => line.draw()),
+          bid.withdrawn,
+          bid.call.inContext(() => line.draw()),
         );
         this.drawForUnserved(line);
       } catch (error) {
-        this.#waitOut(wait, error);
-        await wait.again();
+        this.#waitOut(bid, error);
+        await bid.again();
       }
     }
   }
 
   /** One try. It is refused if anybody is ahead, and draws no ticket. */
-  async tryAcquire(line: FairLine, wait: Agent): Promise<TryOutcome> {
+  async tryAcquire(line: FairLine, bid: LineBid): Promise<TryOutcome> {
     for (;;) {
-      const result = await this.#takeWithoutPlace(line, wait);
+      const result = await this.#takeWithoutPlace(line, bid);
       if (result !== undefined) return result;
-      wait.endSignal.throwIfAborted();
-      await wait.again();
+      bid.withdrawn.throwIfAborted();
+      await bid.again();
     }
   }
 
@@ -118,7 +118,7 @@ export class FairQueue {
    * Whether the lease, whose section has ended, passes to the next caller of this process: only if it is that caller's turn. A look
    * that admitted that caller counts for `handOverMs`: a caller without a place, which only marks the row, may come at any time.
    */
-  async mayPass(line: FairLine, own: OwnLease, until: number): Promise<boolean> {
+  async mayPass(line: FairLine, own: Tenure, until: number): Promise<boolean> {
     const isRecent = this.#session.clock.atMost() - line.lookedAt < own.lease.settings.handOverMs;
     if (line.admitsFirst ? isRecent : line.admission.othersWait) return line.admitsFirst;
     await this.#lookAgain(line, own, until);
@@ -132,13 +132,13 @@ export class FairQueue {
     this.#session.detach(this.#drawWhileUnserved(line));
   }
 
-  /** An error here is not reported: the agent meets it in its own requests. */
+  /** An error here is not reported: the bid meets it in its own requests. */
   async #drawWhileUnserved(line: FairLine): Promise<void> {
     try {
       for (let { unserved } = line; unserved !== undefined; { unserved } = line) {
         const [own] = line.leases;
-        if (line.hasAgent || own === undefined) {
-          // The agent takes the lock, or a place for all.
+        if (line.hasBid || own === undefined) {
+          // The bid takes the lock, or a place for all.
           if (line.places.first === undefined && !line.awaitsHolders) return;
           await this.#drawFor(line);
           continue;
@@ -176,7 +176,7 @@ export class FairQueue {
    * Looks whose turn comes next, while this process has the lock. A failed look changes nothing.
    * @param until how long the answer is waited for, on `atMost`.
    */
-  async #lookAgain(line: FairLine, own: OwnLease, until: number = Number.POSITIVE_INFINITY): Promise<void> {
+  async #lookAgain(line: FairLine, own: Tenure, until: number = Number.POSITIVE_INFINITY): Promise<void> {
     const { settings } = own.resource;
     const { at, uuid } = own.lease.row;
     const asked = { kind: "read", firstTimeoutMs: firstTimeoutMs(settings.ttlMs), until: () => until } as const;
@@ -188,7 +188,7 @@ export class FairQueue {
     if (row?.uuid !== uuid) {
       // For example, the row was unlocked by force. If a reissue has just changed the uuid instead, the next caller only has to
       // take the row from the table.
-      own.admitsNobody = true;
+      own.close();
       return;
     }
     // A caller that was entitled to this lease before stays entitled.
@@ -203,84 +203,82 @@ export class FairQueue {
   }
 
   /** Takes the lock without a place, if nobody waits and it looks free. @returns undefined if no answer came in time. */
-  async #takeWithoutPlace(line: FairLine, wait: Agent, known?: AdmissionLook): Promise<TryOutcome | undefined> {
-    const { asker } = wait;
-    const { resource, once } = asker.request;
-    const look = known ?? (await line.look(wait.ask, resource, { isConsistent: true }));
+  async #takeWithoutPlace(line: FairLine, bid: LineBid, known?: AdmissionLook): Promise<TryOutcome | undefined> {
+    const { resource, once } = bid.asker.request;
+    const look = known ?? (await line.look(bid.ask, resource, { isConsistent: true }));
     const { gate, admission, sentAt } = look;
-    wait.endSignal.throwIfAborted();
-    // Another caller is first now: it may have come after the look had left.
-    if (wait.asker !== asker) return undefined;
-    const row = newest(gate);
-    if (row !== undefined) wait.saw(row);
+    bid.withdrawn.throwIfAborted();
+    const inTheWay = newestHeld(this.#session, resource, gate);
+    if (inTheWay !== undefined) bid.saw(inTheWay);
     line.admission = admission;
     if (admission.othersWait) {
-      wait.waits(line.whoIsAhead);
-      const tick = once && (await tickNow(this.#session, resource.at, once, wait));
+      bid.waits(line.whoIsAhead);
+      const tick = once && (await tickNow(this.#session, resource.at, once, bid));
+      const row = newest(gate);
       return { kind: (row && endedBy(row, tick, once)) ?? "held" };
     }
     // Only the claim can tell whether a tick is done.
     if (once === undefined && resource.kind.queue.room(resource, gate) < resource.weight) return { kind: "held" };
-    const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, wait.until());
-    return await this.#claim(line, wait, { until, seen: gate, ahead: 0 });
+    const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, bid.until());
+    return await this.#claim(line, bid, { until, seen: gate, ahead: 0 });
   }
 
   /**
    * Waits until there is room for the own place after the places before it, and takes the lock.
    * @returns undefined if the place was lost, or is not needed any more.
    */
-  async #enter(line: FairLine, place: Place, wait: Agent): Promise<OwnLease | undefined> {
+  async #enter(line: FairLine, place: Place, bid: LineBid): Promise<Tenure | undefined> {
     const session = this.#session;
+    const { resource } = bid.asker.request;
+    await line.restOfPause(place, bid);
     // A look from just before the place was drawn tells how far the place is from the front.
     const { seen } = line;
     const isRecent = seen !== undefined && session.clock.atMost() - seen.sentAt < SEEN_LASTS_MS;
     let recent = isRecent ? { ...seen, isConsistent: false } : undefined;
     for (let isConsistent = false; line.places.first === place; ) {
-      wait.endSignal.throwIfAborted();
-      const look = recent ?? (await line.look(wait.ask, wait.asker.request.resource, { isConsistent }));
+      bid.withdrawn.throwIfAborted();
+      const look = recent ?? (await line.look(bid.ask, resource, { isConsistent }));
       [recent, isConsistent] = [undefined, false];
-      wait.endSignal.throwIfAborted();
+      bid.withdrawn.throwIfAborted();
       // All who share the place may have gone meanwhile: it admits nobody behind them.
       if (line.places.first !== place) return undefined;
       const { gate } = look;
-      // The agent may ask for another caller by now, which may know of another number of permits.
-      const { resource } = wait.asker.request;
-      if (endsAsInsatiable(session, wait, gate)) continue;
+      throwIfInsatiable(session, bid, gate);
       const room = resource.kind.queue.room(resource, gate);
       const ahead = line.ahead(look, place.ticket);
       // Both may be infinite.
       if (ahead > 0 && ahead + resource.weight - 1 >= room) {
-        const row = newest(gate);
-        if (row !== undefined) wait.saw(row);
-        line.blocked = undefined;
-        await wait.pause(Math.max(1, line.pause(look, place.ticket, ahead)), line.whoIsAhead);
+        const row = newestHeld(session, resource, gate);
+        if (row !== undefined) bid.saw(row);
+        bid.view.unblock();
+        await line.pauseFor(line.pause(look, place.ticket, ahead), place, bid, line.whoIsAhead);
         continue;
       }
       if (look.isConsistent && !look.places.some(({ uuid }) => uuid === place.uuid)) {
         if (line.reaches(look, place)) place.lose();
         // There was no room behind the last place that it shows, and now there is.
-        else await wait.again();
+        else await bid.again();
         continue;
       }
       if (room < resource.weight) {
         const ms = line.pace.next(resource.settings.poll);
-        await this.#markWhenBlocked(line, wait, gate);
+        await this.#markWhenBlocked(bid, gate);
         const free = gate.map((row) => untilFree(session, { ...resource, at: row }, row));
-        await wait.pause(Math.max(1, Math.min(ms, ...free)));
+        await line.pauseFor(Math.min(ms, ...free), place, bid, undefined);
         // If the next look is soon, it is consistent: a claim may then follow it directly.
         isConsistent = ms < resource.settings.poll.maxMs / 2;
         continue;
       }
-      wait.tries();
+      bid.tries();
       if (!look.isConsistent) {
         isConsistent = true;
         continue;
       }
       line.admission = look.admission;
-      const until = (): number => Math.min(look.sentAt + LOOK_LASTS_MS, place.until(), wait.until());
-      const result = await this.#claim(line, wait, { until, seen: gate, ahead });
+      const until = (): number => Math.min(look.sentAt + LOOK_LASTS_MS, place.until(), bid.until());
+      const result = await this.#claim(line, bid, { until, seen: gate, ahead });
       if (result?.kind === "granted") return result.granted;
-      await wait.again();
+      await bid.again();
     }
     return undefined;
   }
@@ -289,31 +287,27 @@ export class FairQueue {
    * It is this process's turn, but others hold all of the lock's rows. After a while it marks one row, as a waiter of a plain
    * mutex does.
    */
-  async #markWhenBlocked(line: FairLine, wait: Agent, gate: readonly Row[]): Promise<void> {
-    const { resource } = wait.asker.request;
+  async #markWhenBlocked(bid: LineBid, gate: readonly Row[]): Promise<void> {
+    const { resource } = bid.asker.request;
     const session = this.#session;
     for (const row of gate) session.contended().waitsFor(row);
-    const row = newest(gate);
+    const row = newestHeld(session, resource, gate);
     if (row === undefined) return;
-    wait.saw(row);
-    line.blocked ??= blockedFromNow(session);
-    await mark(session, { ...resource, at: row }, { row, blocked: line.blocked, wait });
+    bid.saw(row);
+    await mark(session, { ...resource, at: row }, row, bid);
   }
 
-  /** The ordinary claim. @returns undefined if no answer came while its look was valid, or if the one that was to join has gone. */
-  async #claim(line: FairLine, wait: Agent, how: ClaimHow): Promise<TryOutcome | undefined> {
-    const { asker } = wait;
-    const { once } = asker.request;
+  /** The ordinary claim. @returns undefined if no answer came while its look was valid. */
+  async #claim(line: FairLine, bid: LineBid, how: ClaimHow): Promise<TryOutcome | undefined> {
+    const { once } = bid.asker.request;
     const onTaken = (): void => {
       line.awaitsHolders = true;
       this.drawForUnserved(line);
     };
     try {
-      const result = await tryClaim(this.#session, wait, () => line.claim(wait, { ...how, onTaken }));
-      const hasJoined = result.kind === "granted" && line.leases.has(result.granted);
-      return hasJoined && wait.asker !== asker ? undefined : result;
+      return await tryClaim(this.#session, bid, () => line.claim(bid, { ...how, onTaken }));
     } catch (error) {
-      this.#waitOut(wait, error);
+      this.#waitOut(bid, error);
       // Do not repeat a claim for a tick: if this one was granted unseen, the next would find the tick done, although nothing
       // ran for it.
       if (once !== undefined) throw error;
@@ -323,10 +317,10 @@ export class FairQueue {
     }
   }
 
-  /** Returns if the failure is to be waited out. @throws what ended the wait; the failure, if another try is of no use. */
-  #waitOut(wait: Wait, error: unknown): void {
-    wait.endSignal.throwIfAborted();
-    if (!isTransient(error) || this.#session.clock.atMost() >= wait.until()) throw error;
+  /** Returns if the failure is to be waited out. @throws what ended the call; the failure, if another try is of no use. */
+  #waitOut(bid: Bid, error: unknown): void {
+    bid.withdrawn.throwIfAborted();
+    if (!isTransient(error) || this.#session.clock.atMost() >= bid.until()) throw error;
   }
 }
 
@@ -334,15 +328,14 @@ export class FairQueue {
  * Ends a call that needs more permits than another host says there are: the callers of that host would never see room behind its
  * place, and wait for as long as it does.
  */
-function endsAsInsatiable(session: Session, agent: Agent, gate: readonly Row[]): boolean {
-  const { call, request } = agent.asker;
+function throwIfInsatiable(session: Session, bid: LineBid, gate: readonly Row[]): void {
+  const { call, request } = bid.asker;
   const { weight, settings } = request.resource;
   const other = gate.find((row) => (row.permits ?? weight) < weight && !looksFree(session, { at: row, settings }, row));
-  if (other === undefined) return false;
+  if (other === undefined) return;
   call.missed("timeout");
   const because =
     `Another host, ${other.owner}, has ${other.permits} permits for it, and this call needs ${weight}: hosts that wait behind it ` +
     "would do so for ever. Deploy one number everywhere (dynamutex:permits-differ)";
-  call.fail(call.timeout(because));
-  return true;
+  throw call.timeout(because);
 }

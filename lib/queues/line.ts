@@ -1,19 +1,19 @@
 import type { HeldLock } from "../holding/handle.js";
-import type { OwnLease, Resource, ResourceClaim, SectionRequest } from "../kinds/kind.js";
+import type { Resource, ResourceClaim, SectionRequest, Tenure } from "../kinds/kind.js";
 import type { LockInfo } from "../lock-info.js";
 import type { Session } from "../session/session.js";
+import { Bid } from "../taking/bid.js";
 import type { Call, Failure, Progress } from "../taking/call.js";
 import { type Claimed, looksFree, type Refusal, tryClaim } from "../taking/claim.js";
-import { Wait } from "../taking/wait.js";
-import { type Blocked, blockedFromNow } from "../taking/watch.js";
-import { fits } from "./fits.js";
+import type { RowsInTheWay } from "../taking/row-take.js";
+import { View } from "../taking/view.js";
 import type { Turns } from "./turns.js";
 
 /** What a queue adds to a claim: what a look has shown, and until when the claim may rely on it. */
 export type ClaimHow = Pick<ResourceClaim, "seen" | "ahead" | "until" | "onTaken">;
 
 /** The outcome of one try: that of a claim, or a refusal without a claim because others are ahead. */
-export type TryOutcome = Claimed<OwnLease> | { readonly kind: Refusal };
+export type TryOutcome = Claimed<Tenure> | { readonly kind: Refusal };
 
 /** A call that wants a lock. */
 export interface Waiter {
@@ -28,42 +28,42 @@ export interface Standing extends Waiter {
   /** Waiters are numbered in the order of asking. */
   readonly number: number;
   /** Asks the table for it. */
-  agent: Agent | undefined;
+  bid: LineBid | undefined;
 }
 
-/** Asks the table for a lock: for a waiter in line, or for a try. */
-export type Agent = Wait<Waiter>;
+/** The bid of a waiter in line, or of a try. */
+export type LineBid = Bid<Waiter>;
 
-/** The reason with which an agent or a draw ends when nobody needs it any more. */
+/** The reason with which a bid or a draw ends when nobody needs it any more. */
 export const NOBODY_WAITS: Error = new Error("Nobody waits any more");
 
 /**
- * The callers of this process for one lock, first come, first served, the leases that they have, and the agents that ask the table
- * for more. An agent asks for one waiter. If that waiter goes, the agent asks for the first one that has none, or ends. At most one
- * agent watches the lock for longer than one claim: others would see the same.
+ * The callers of this process for one lock, first come, first served, the leases that they have, and their bids for more. At most
+ * one bid watches the lock for longer than one claim: others would see the same. What it sees is the line's, and the next bid goes on
+ * with that.
  */
 export class Line {
   readonly resource: Resource;
-  /** Since when holders elsewhere have kept this line from the row; undefined if they have not. */
-  blocked: Blocked | undefined;
   /** How many leases its callers may have at once: as many as the one that knows the most of them says. */
   capacity = 0;
   /** In the order of their numbers. */
   readonly waiters: Standing[] = [];
   /** The leases that its callers have, the latest last. */
-  readonly leases: Set<OwnLease> = new Set();
+  readonly leases: Set<Tenure> = new Set();
   /** The latest of them, or one that has ended. */
-  #latest: OwnLease | undefined;
-  /** The agents and tries that may still take a lease, including those that nobody needs any more. */
-  readonly #claiming = new Set<Agent>();
+  #latest: Tenure | undefined;
+  /** The bids that may still take a lease, including those that are withdrawn. */
+  readonly #claiming = new Set<LineBid>();
   readonly #session: Session;
   readonly #turns: Turns;
-  /** The agent that watches the lock, or would if its claim is refused: callers that come now stand behind it. */
-  #watcher: Agent | undefined;
-  /** How many waiters have an agent. */
-  #agents = 0;
+  /** The bid that watches the lock, or would if its claim is refused: callers that come now stand behind it. */
+  #watcher: LineBid | undefined;
+  /** How many waiters have a bid. */
+  #bids = 0;
   #lastNumber = 0;
-  #asking: Agent | undefined;
+  #asking: LineBid | undefined;
+  /** What the bids of those who wait see. The last one who waits leaves nothing of it. */
+  #view: View | undefined;
   /** The calls whose `waitMs` has passed, and which share a try that is under way. */
   readonly #overdue = new Set<Call<unknown>>();
   /** Those who want to know when something has come of what this process has sent. */
@@ -85,8 +85,8 @@ export class Line {
     return this.waiters[0]?.number;
   }
 
-  get hasAgent(): boolean {
-    return this.#agents > 0;
+  get hasBid(): boolean {
+    return this.#bids > 0;
   }
 
   /** Whether as many leases are in use or being claimed as there may be. */
@@ -100,7 +100,7 @@ export class Line {
 
   /** Whether callers wait, and have to go on waiting as far as is known. */
   get isCrowded(): boolean {
-    return this.#watcher !== undefined || this.waiters.length > this.#agents;
+    return this.#watcher !== undefined || this.waiters.length > this.#bids;
   }
 
   /**
@@ -110,17 +110,17 @@ export class Line {
   get isAheadOfTries(): boolean {
     if (this.isCrowded) return true;
     if (!this.isFull) return false;
-    const needed = [...this.#claiming].filter(({ endSignal }) => !endSignal.aborted);
+    const needed = [...this.#claiming].filter(({ withdrawn }) => !withdrawn.aborted);
     // Nor is a lease that has run out while it was released: a process may have been frozen after the end of its section.
     const leases = [...this.leases].filter(({ lease }) => !lease.hasRunOut);
     return leases.length + needed.length >= this.capacity;
   }
 
-  /** Whether a waiter has no agent and may have one. @param together see {@link newAgent}. */
-  needsAgent(together: boolean): boolean {
-    const without = this.waiters.length - this.#agents;
+  /** Whether a waiter has no bid and may have one. @param together see {@link newBid}. */
+  needsBid(together: boolean): boolean {
+    const without = this.waiters.length - this.#bids;
     if (without === 0 || this.isFull) return false;
-    return this.#agents === 0 || (together && without === 1 && this.#watcher === undefined);
+    return this.#bids === 0 || (together && without === 1 && this.#watcher === undefined);
   }
 
   /** Whether this process leaves the lock to others at present. */
@@ -128,22 +128,22 @@ export class Line {
     return this.#session.contention?.othersTurnOf(this.resource.at) !== undefined;
   }
 
-  /** Who has the lock, as this process knows it: from its own latest lease, or from the row that an agent or a try has seen. */
+  /** Who has the lock, as this process knows it: from its own latest lease, or from the row that a bid has seen. */
   get holder(): LockInfo | undefined {
     // Each waiting call asks for it again and again, so the latest is looked for once after it has changed.
     if (this.#latest === undefined || !this.leases.has(this.#latest)) this.#latest = [...this.leases].at(-1);
-    return this.#latest?.lease.info ?? this.#watcher?.seen ?? this.#asking?.seen;
+    return this.#latest?.lease.info ?? this.#view?.holder ?? this.#asking?.view.holder;
   }
 
-  /** The last agent or try that has asked the table. */
-  get asking(): Agent | undefined {
+  /** The last bid that has asked the table. */
+  get asking(): LineBid | undefined {
     return this.#asking;
   }
 
-  /** How far the asking for a caller has come. A caller without an agent shares what another one of its process has sent. */
-  progressOf(agent: Agent | undefined): Progress | undefined {
+  /** How far the asking for a caller has come. A caller without a bid shares what another one of its process has sent. */
+  progressOf(bid: LineBid | undefined): Progress | undefined {
     const shared = this.#watcher ?? this.#asking;
-    const asking = agent ?? (this.leases.size < this.capacity ? shared : undefined);
+    const asking = bid ?? (this.leases.size < this.capacity ? shared : undefined);
     return asking !== undefined && this.#claiming.has(asking) ? asking : undefined;
   }
 
@@ -167,7 +167,7 @@ export class Line {
 
   add({ request, call, settle }: Waiter): Standing {
     this.#lastNumber += 1;
-    const standing = { request, call, settle, number: this.#lastNumber, agent: undefined };
+    const standing = { request, call, settle, number: this.#lastNumber, bid: undefined };
     this.waiters.push(standing);
     return standing;
   }
@@ -177,99 +177,110 @@ export class Line {
     const index = this.#indexAfter(waiter.number - 1);
     if (this.waiters[index] !== waiter) return;
     this.waiters.splice(index, 1);
-    const { agent } = waiter;
-    if (agent === undefined) return;
-    waiter.agent = undefined;
-    this.#agents -= 1;
-    // The pauses and the marks of a watcher count from when its waiter began to wait for others. A lease of this process has
-    // passed to that waiter, so the next watcher begins anew.
-    const isServed = failure === undefined && agent === this.#watcher;
-    const next = isServed ? undefined : this.#firstWithoutAgent;
-    if (next !== undefined) {
-      this.#assign(agent, next);
-      return;
+    const { bid } = waiter;
+    const isServed = failure === undefined && bid !== undefined && bid === this.#watcher;
+    if (bid !== undefined) {
+      this.#part(bid);
+      bid.withdraw(failure === undefined ? NOBODY_WAITS : failure.reason);
+      // Without its lock, its claim may still take one, which new calls would meet. With a lease of this process, nobody has to wait
+      // for what the claim may take.
+      if (failure === undefined) this.#claiming.delete(bid);
     }
-    if (this.#watcher === agent) this.#watcher = undefined;
-    agent.end(failure === undefined ? NOBODY_WAITS : failure.reason);
-    // Without its lock, its claim may still take one, which new calls would meet. With a lease of this process, nobody has to wait
-    // for what the claim may take.
-    if (failure === undefined) this.dismiss(agent);
+    if (this.waiters.length === 0) this.#view = undefined;
+    else if (isServed) this.view.passed();
+  }
+
+  /** What those who wait see of the lock. */
+  get view(): View {
+    this.#view ??= this.newView();
+    return this.#view;
+  }
+
+  /** What a try sees: it does not wait. */
+  newView(): View {
+    return new View(this.#session, { longestPauseMs: () => this.#longestPauseMs, onProgress: () => this.review() });
   }
 
   /**
-   * A new agent, for the first waiter that has none.
-   * @param together whether it asks although other agents may ask as well. Otherwise it is the watcher from the beginning.
+   * A bid for the first waiter that has none.
+   * @param together whether it asks although other bids may ask as well. Otherwise it is the watcher from the beginning.
    */
-  newAgent(together: boolean): Agent {
-    const waiter = this.#firstWithoutAgent as Standing;
-    const agent: Agent = new Wait<Waiter>(this.#session, waiter);
-    agent.longestPauseMs = () => this.#longestPauseMs;
-    this.#assign(agent, waiter);
-    if (!together) this.#watcher = agent;
-    this.enter(agent);
-    return agent;
+  newBid(together: boolean): LineBid {
+    const waiter = this.#firstWithoutBid as Standing;
+    const bid: LineBid = new Bid<Waiter>(this.#session, waiter, this.view);
+    waiter.bid = bid;
+    this.#bids += 1;
+    if (!together) this.#watcher = bid;
+    this.enter(bid);
+    return bid;
   }
 
-  /** An agent or a try begins to ask. */
-  enter(agent: Agent): void {
-    this.#claiming.add(agent);
-    this.#asking = agent;
-    agent.onProgress = () => {
-      agent.call.review();
-      this.review();
-    };
+  /** A bid begins to ask. */
+  enter(bid: LineBid): void {
+    this.#claiming.add(bid);
+    this.#asking = bid;
   }
 
-  /** An agent or a try has its lease, or asks no longer. */
-  dismiss(agent: Agent): void {
-    this.#claiming.delete(agent);
-    if (this.#watcher === agent) this.#watcher = undefined;
-    const waiter = agent.asker as Partial<Standing>;
-    if (waiter.agent !== agent) return;
-    waiter.agent = undefined;
-    this.#agents -= 1;
+  /** A bid has its lease, or asks no longer. */
+  dismiss(bid: LineBid): void {
+    this.#claiming.delete(bid);
+    this.#part(bid);
   }
 
-  /** An agent has taken a lease. */
-  keep(own: OwnLease): void {
+  /** It is no waiter's bid any more, nor the watcher. */
+  #part(bid: LineBid): void {
+    if (this.#watcher === bid) this.#watcher = undefined;
+    const waiter = bid.asker as Partial<Standing>;
+    if (waiter.bid !== bid) return;
+    waiter.bid = undefined;
+    this.#bids -= 1;
+  }
+
+  /** A bid has taken a lease. */
+  keep(own: Tenure): void {
     this.leases.add(own);
     this.#latest = own;
-    this.blocked = undefined;
+    this.#view?.taken();
   }
 
   /**
-   * Takes a lease for the agent's waiter, or joins one.
+   * Takes a lease for the bid's waiter, or joins one.
    *
    * 1. Try to take it. A refusal shows the row, so nothing needs to be read.
    * 2. Watch it until it looks free; go on with 1. A read is a hint: the conditional write decides.
    *
-   * @returns undefined if another agent watches the lock.
-   * @throws the store's error if it is not transient, or if the table never answered; what ended the wait.
+   * If the bid before it was watching, it begins with 2.
+   *
+   * @returns undefined if another bid watches the lock.
+   * @throws the store's error if it is not transient, or if the table never answered; what ended the call.
    */
-  async acquire(agent: Agent): Promise<OwnLease | undefined> {
-    for (let seen: ClaimHow["seen"]; ; ) {
-      if (this.isOthersTurn) await this.#turns.standBack(agent.asker.request.resource, agent);
-      this.#asking = agent;
-      const result = await this.claim(agent, { seen });
+  async acquire(bid: LineBid): Promise<Tenure | undefined> {
+    const { resource } = bid.asker.request;
+    for (let inTheWay = retargeted(bid.view.inTheWay, resource); ; ) {
+      let seen: ClaimHow["seen"];
+      if (inTheWay !== undefined) {
+        // One that looks free is claimed again at once.
+        if (!inTheWay.every(({ target, row }) => looksFree(this.#session, target, row))) bid.waits();
+        bid.withdrawn.throwIfAborted();
+        this.#watcher ??= bid;
+        if (this.#watcher !== bid) return undefined;
+        seen = await resource.kind.watch(resource, inTheWay, bid);
+      }
+      if (this.isOthersTurn) await this.#turns.standBack(resource, bid);
+      this.#asking = bid;
+      const result = await this.claim(bid, { seen });
       if (result.kind === "granted") return result.granted;
-      // One that looks free is claimed again at once.
-      if (!result.inTheWay.every(({ target, row }) => looksFree(this.#session, target, row))) agent.waits();
-      agent.endSignal.throwIfAborted();
-      this.#watcher ??= agent;
-      if (this.#watcher !== agent) return undefined;
-      this.blocked ??= blockedFromNow(this.#session);
-      const { resource } = agent.asker.request;
-      seen = await resource.kind.watch(resource, result.inTheWay, agent, this.blocked);
+      inTheWay = result.inTheWay;
     }
   }
 
   /** One try. It is refused if anybody is ahead. */
-  tryAcquire(agent: Agent): Promise<TryOutcome> {
-    return tryClaim(this.#session, agent, () => this.claim(agent));
+  tryAcquire(bid: LineBid): Promise<TryOutcome> {
+    return tryClaim(this.#session, bid, () => this.claim(bid));
   }
 
   /** Whether a lease whose section has ended may pass to the first waiter. @param until how long it may be asked, on `atMost`. */
-  mayPass(own: OwnLease, until: number): boolean | Promise<boolean> {
+  mayPass(own: Tenure, until: number): boolean | Promise<boolean> {
     return this.#turns.mayPass(own, until);
   }
 
@@ -286,8 +297,8 @@ export class Line {
   /** Gives up what no caller needs any more: an empty line is like a new one. @returns whether it is empty. */
   tidy(): boolean {
     if (!this.isEmpty) return false;
-    this.blocked = undefined;
     this.capacity = 0;
+    this.#view = undefined;
     this.#latest = undefined;
     // The holder that it knows may be gone when the next caller comes.
     this.#asking = undefined;
@@ -295,10 +306,10 @@ export class Line {
   }
 
   /** One claim, from the first copy to the last, in the context of the call that it is for. */
-  claim(agent: Agent, how?: ClaimHow): Promise<Claimed<OwnLease>> {
-    const { request, call } = agent.asker;
-    const open = (): OwnLease | undefined => [...this.leases].findLast((own) => fits(own, request));
-    return call.inContext(() => request.resource.kind.claim({ ...how, request, wait: agent, open }));
+  claim(bid: LineBid, how?: ClaimHow): Promise<Claimed<Tenure>> {
+    const { request, call } = bid.asker;
+    const open = (): Tenure | undefined => [...this.leases].findLast((own) => own.admits(request));
+    return call.inContext(() => request.resource.kind.claim({ ...how, request, bid, open }));
   }
 
   /** The first waiter whose number is greater than this. */
@@ -317,8 +328,8 @@ export class Line {
     return after.reduce((sum, { request }) => sum + request.resource.weight, 0);
   }
 
-  get #firstWithoutAgent(): Standing | undefined {
-    return this.waiters.find(({ agent }) => agent === undefined);
+  get #firstWithoutBid(): Standing | undefined {
+    return this.waiters.find(({ bid }) => bid === undefined);
   }
 
   /** The watcher looks as often as the waiter with the shortest poll would. */
@@ -326,12 +337,6 @@ export class Line {
     let leastMs = Number.POSITIVE_INFINITY;
     for (const { request } of this.waiters) leastMs = Math.min(leastMs, request.resource.settings.poll.maxMs);
     return leastMs;
-  }
-
-  #assign(agent: Agent, waiter: Standing): void {
-    agent.asker = waiter;
-    waiter.agent = agent;
-    this.#agents += 1;
   }
 
   /** The index of the first waiter with a greater number. */
@@ -344,4 +349,10 @@ export class Line {
     }
     return low;
   }
+}
+
+/** The same rows, as a caller that knows the lock by this resource would take them. */
+function retargeted(inTheWay: RowsInTheWay | undefined, { settings }: Resource): RowsInTheWay | undefined {
+  const rows = inTheWay?.map(({ target, row }) => ({ target: { ...target, settings }, row }));
+  return rows as unknown as RowsInTheWay | undefined;
 }

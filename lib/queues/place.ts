@@ -8,10 +8,10 @@ import type { MutexSettings } from "../options/mutex.js";
 import { type Address, placeAt } from "../protocol/addresses.js";
 import { firstTimeoutMs } from "../session/requests.js";
 import type { Session } from "../session/session.js";
+import type { Bid } from "../taking/bid.js";
 import { claim } from "../taking/claim.js";
 import { learnTime } from "../taking/known-time.js";
 import { guardOf, type RowLease } from "../taking/row-lease.js";
-import type { Wait } from "../taking/wait.js";
 import { boundsOf } from "../time/clock.js";
 
 /** Who shares a place: how many sections, and the number of the last caller. */
@@ -90,13 +90,13 @@ export class Place {
  *
  * @param sharing is called as the first copy of the draw leaves: how many sections of this process share the place, which its
  * row says for people to see, and the number of the last of them.
- * @throws the store's error; what ended the wait. Then no row is left: what a request in flight may still write is
+ * @throws the store's error; what ended the call. Then no row is left: what a request in flight may still write is
  * removed in the background.
  */
 export async function takePlace(
   session: Session,
   resource: Resource,
-  wait: Wait,
+  bid: Bid,
   sharing: () => Sharing,
 ): Promise<Place> {
   const { name, kind } = resource;
@@ -107,12 +107,12 @@ export async function takePlace(
     shared ??= sharing();
   };
   for (let taken = 0; taken < MOST_TAKEN; taken += 1) {
-    wait.endSignal.throwIfAborted();
-    const ticket = await drawTicket(session, resource, wait, onSent);
-    wait.endSignal.throwIfAborted();
+    bid.withdrawn.throwIfAborted();
+    const ticket = await drawTicket(session, resource, bid, onSent);
+    bid.withdrawn.throwIfAborted();
     const { last, ...needs } = shared ?? sharing();
     const data = sharingIn(needs, side);
-    const result = await claim(session, { at: placeAt(name, ticket, keys), settings }, wait, { data });
+    const result = await claim(session, { at: placeAt(name, ticket, keys), settings }, bid, { data });
     if (result.kind === "granted") return new Place(session, result.granted, ticket, last);
   }
   throw new LockStoreError(
@@ -134,19 +134,19 @@ function sharingIn({ sections, permits }: Omit<Sharing, "last">, side: QueueRule
  * Draws the next ticket. The counter's seed is the table's time in ms, which grows faster than tickets are drawn: a counter
  * that was purged never goes back.
  */
-async function drawTicket(session: Session, resource: Resource, wait: Wait, onSent: () => void): Promise<bigint> {
+async function drawTicket(session: Session, resource: Resource, bid: Bid, onSent: () => void): Promise<bigint> {
   const { clock, store } = session;
   const { name, kind, settings } = resource;
   const counter: Address = { name, sort: kind.queue.keys.counter };
-  const persistence = { kind: "take", firstTimeoutMs: firstTimeoutMs(settings.ttlMs), until: wait.until } as const;
+  const persistence = { kind: "take", firstTimeoutMs: firstTimeoutMs(settings.ttlMs), until: bid.until } as const;
   for (;;) {
-    await learnTime(session, resource.at, wait);
-    const outcome = await wait.persistAtKnownTime(persistence, (signal) => {
+    await learnTime(session, resource.at, bid);
+    const outcome = await bid.persistAtKnownTime(persistence, (signal) => {
       onSent();
       return store.write({ kind: "draw", at: counter, seed: Math.ceil(boundsOf(clock).latest) }, signal);
     });
     if (outcome?.kind === "applied" && outcome.drawn !== undefined) return outcome.drawn;
-    await wait.again();
+    await bid.again();
   }
 }
 

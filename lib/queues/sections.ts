@@ -1,22 +1,21 @@
-import type { Ending } from "../holding/exit.js";
 import { HeldLock } from "../holding/handle.js";
 import type { Lease } from "../holding/lease.js";
 import type { Section } from "../holding/term.js";
 import { ExclusiveSide } from "../kinds/exclusive.js";
-import { type Kind, type OwnLease, type Resource, resourceKey } from "../kinds/kind.js";
+import { type Kind, type Resource, resourceKey, type Tenure } from "../kinds/kind.js";
 import { MutexKind } from "../kinds/mutex.js";
 import { SemaphoreKind } from "../kinds/semaphore.js";
 import { SharedSide } from "../kinds/shared.js";
 import { displayTime } from "../protocol/lease-time.js";
 import { awaitShared } from "../session/abort-listening.js";
 import type { Session } from "../session/session.js";
+import { askFor } from "../taking/bid.js";
 import type { Refusal } from "../taking/claim.js";
 import { guardOf, uuidsOf } from "../taking/row-lease.js";
 import { leaseWasOver, tooSlow } from "../taking/too-slow.js";
 import { boundsOf } from "../time/clock.js";
 import { FairQueue } from "./fair-queue.js";
-import { fits } from "./fits.js";
-import { type Agent, Line, type Standing, type Waiter } from "./line.js";
+import { Line, type LineBid, type Standing, type Waiter } from "./line.js";
 import { Turns } from "./turns.js";
 
 /**
@@ -27,10 +26,11 @@ const MOST_KEPT = 16;
 
 /**
  * Gives the sections of this process their locks. Each call stands in the line of its lock, and gets a lease that the previous
- * section passed on, which takes no request, or one that an agent of the line has taken from the table.
+ * section passed on, which takes no request, or one that a bid of the line has taken from the table.
  *
- * `add` puts a call into its line; `#pump` sends an agent for it, which will `#ask`: `acquire` a lease, and `#handOut` that lease to
- * its waiter, whose section `#begin`s. When a section ends, `#end` passes its lease on or releases it.
+ * `add` puts a call into its line; `#pump` sends a bid for it, which will `#ask`: `acquire` a lease, which is `#granted` to its
+ * waiter, whose section `#begin`s. A lease whose section has ended (`#sectionEnded`), or whose waiter has gone (`#unplaced`), passes to
+ * the next waiter or is released.
  */
 export class Sections {
   readonly session: Session;
@@ -58,142 +58,144 @@ export class Sections {
     const line = this.#line(request.resource);
     const isBehind = !line.isEmpty;
     const standing = line.add(waiter);
-    call.holderNow = () => standing.agent?.seen ?? line.holder;
-    call.progressNow = () => line.progressOf(standing.agent);
+    call.holderNow = () => (standing.bid && line.view.holder) ?? line.holder;
+    call.progressNow = () => line.progressOf(standing.bid);
     call.onOverdue = () => line.addOverdue(call);
     call.atEnd((failure) => {
       line.leave(standing, failure);
+      // A served waiter's lease is about to pass, or to be released.
+      if (failure !== undefined) this.#pump(line);
       this.#tidy(line);
     });
     if (isBehind) call.isBlocked();
     // A caller that could share the lease of another, or has to queue, waits for the outcome of that one's claim.
     this.#pump(line, { together: !kind.sectionsShareLease && !settings.fair && !line.isOthersTurn });
-    // An agent keeps the process alive by its requests and pauses.
-    if (standing.agent === undefined) call.stay();
+    // A bid keeps the process alive by its requests and pauses.
+    if (standing.bid === undefined) call.stay();
     line.changed();
   }
 
-  /** One try, which settles its call if it gets the lock. @returns otherwise why not; the call knows who is in the way. */
-  async try(agent: Agent): Promise<Refusal | undefined> {
-    const { call, request } = agent.asker;
+  /**
+   * One try for a call, which settles it if it gets the lock.
+   * @param refused is called with why it does not; the call knows who is in the way.
+   */
+  try(waiter: Waiter, refused: (why: Refusal) => void): void {
+    const line = this.#line(waiter.request.resource);
+    const work = async (bid: LineBid): Promise<void> => {
+      const why = await this.#tryIn(line, bid);
+      if (why !== undefined) refused(why);
+    };
+    askFor(this.session, waiter, work, line.newView());
+  }
+
+  async #tryIn(line: Line, bid: LineBid): Promise<Refusal | undefined> {
+    const { call, request } = bid.asker;
     const { resource, once } = request;
-    const line = this.#line(resource);
     try {
       // A try cannot wait until others have had their turn. A tick runs once, so a try for it keeps nobody out.
       if (once === undefined && line.isOthersTurn) {
-        agent.waits(this.#turns.whyStandBack(resource));
+        bid.waits(this.#turns.whyStandBack(resource));
         return "held";
       }
       // A try does not overtake callers of its own process that wait, unless they share the lock.
       while (line.isAheadOfTries && (resource.settings.fair || !resource.kind.sectionsShareLease)) {
         const { asking } = line;
-        call.holderNow = () => agent.seen ?? (this.#lines.get(lineKeyOf(resource)) ?? line).holder ?? asking?.seen;
+        const present = (): Line => this.#lines.get(lineKeyOf(resource)) ?? line;
+        call.holderNow = () => bid.view.holder ?? present().holder ?? asking?.view.holder;
         if (!call.isOverdue || call.holder !== undefined) return "held";
         // Nobody knows yet who has the lock, so it may be free: this call shares the try of the one ahead.
         call.progressNow = () => line.progressOf(undefined);
         line.addOverdue(call);
-        await awaitShared(agent.endSignal, line.reviewed());
+        await awaitShared(bid.withdrawn, line.reviewed());
         if (call.holder !== undefined) return "held";
-        call.progressNow = () => agent;
+        call.progressNow = () => bid;
       }
-      line.enter(agent);
-      return await this.#try(line, agent);
+      line.enter(bid);
+      return await this.#try(line, bid);
     } finally {
-      this.#dismiss(line, agent);
+      this.#dismiss(line, bid);
     }
   }
 
   /** Claims again only for a lease that was over before it could be handed out. */
-  async #try(line: Line, agent: Agent): Promise<Refusal | undefined> {
-    const { resource, once } = agent.asker.request;
+  async #try(line: Line, bid: LineBid): Promise<Refusal | undefined> {
+    const { resource, once } = bid.asker.request;
     for (;;) {
-      const result = await line.tryAcquire(agent);
+      const result = await line.tryAcquire(bid);
       if (result.kind !== "granted") return result.kind;
-      if (await this.#handOut(line, result.granted, agent)) return undefined;
+      if (await this.#granted(line, result.granted, bid)) return undefined;
       // A tick is granted once: another claim would be told that it is done, although nothing has run.
-      const isTooLate = once !== undefined || this.session.clock.atMost() >= agent.until();
+      const isTooLate = once !== undefined || this.session.clock.atMost() >= bid.until();
       if (isTooLate) throw tooSlow(resource.name, resource.settings);
     }
   }
 
-  /** Sends agents for the waiters that need one. @param together whether an agent may ask although others ask as well. */
+  /** Sends bids for the waiters that need one. @param together whether a bid may ask although others ask as well. */
   #pump(line: Line, { together }: { readonly together: boolean } = { together: false }): void {
-    while (line.needsAgent(together)) this.session.detach(this.#ask(line, line.newAgent(together)));
+    while (line.needsBid(together)) this.session.detach(this.#ask(line, line.newBid(together)));
   }
 
-  /**
-   * Asks the table until a waiter has its lock. A failure is that of the waiter which was asked for when the attempt began: if that
-   * one has gone meanwhile, the agent asks again for the present one. Never rejects.
-   */
-  async #ask(line: Line, agent: Agent): Promise<void> {
-    for (let isDone = false; !isDone && !agent.endSignal.aborted; ) {
-      const { asker } = agent;
-      try {
-        isDone = await asker.call.inContext(() => this.#acquire(line, agent));
-      } catch (error) {
-        if (!agent.endSignal.aborted && agent.asker === asker) asker.call.fail(error);
-      }
+  /** Asks the table until its call has the lock, or another bid watches the lock. Never rejects. */
+  async #ask(line: Line, bid: LineBid): Promise<void> {
+    const { call } = bid;
+    try {
+      await call.inContext(() => this.#acquire(line, bid));
+    } catch (error) {
+      call.fail(error);
     }
-    this.#dismiss(line, agent);
+    this.#dismiss(line, bid);
   }
 
-  /** @returns whether the agent is done. */
-  async #acquire(line: Line, agent: Agent): Promise<boolean> {
-    const own = await line.acquire(agent);
-    if (own !== undefined) return await this.#handOut(line, own, agent);
-    // Another agent watches the lock: its waiter stands behind that agent's.
-    agent.call.stay();
-    return true;
+  async #acquire(line: Line, bid: LineBid): Promise<void> {
+    for (;;) {
+      const own = await line.acquire(bid);
+      if (own === undefined || (await this.#granted(line, own, bid))) break;
+    }
+    // Its call may stand behind the watcher, or behind a lease of this process.
+    bid.call.stay();
   }
 
-  #dismiss(line: Line, agent: Agent): void {
-    line.dismiss(agent);
+  #dismiss(line: Line, bid: LineBid): void {
+    line.dismiss(bid);
     this.#pump(line);
     line.review();
     this.#tidy(line);
   }
 
   /**
-   * Gives a lease that was taken or joined to the waiter that it was taken for. If that one has gone, the lease passes to the next
-   * waiter, or goes back.
-   * @returns whether the agent is done: false if the lease was over, and has been given back. @throws what ended the wait.
+   * A bid was granted a lease, or may join one. It is for the bid's call or, if that has had another answer, for the first one that
+   * the lease admits.
+   * @returns false if the lease was over, and has been given back: then the bid asks again. @throws what ended the call.
    */
-  async #handOut(line: Line, own: OwnLease, agent: Agent): Promise<boolean> {
+  async #granted(line: Line, own: Tenure, bid: LineBid): Promise<boolean> {
     const { lease, resource } = own;
-    if (lease.renewals.haveServed) return this.#join(line, own, agent);
-    const within = { endSignal: agent.endSignal, until: agent.requestEnds() };
-    const isSecure = await lease.renewals.secure(within, { mayLapse: resource.kind.rowDecides });
-    if (isSecure) {
-      line.keep(own);
-      // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
-      lease.keep(() => this.#retire(own, false));
-      const { asker } = agent;
-      // The agent has its lease: otherwise whoever comes as its waiter is settled would find it asking.
-      line.dismiss(agent);
-      // If its waiter went as the lease was secured, the agent asks for another one, whom the lease may not fit.
-      const hasBegun = asker.request === own.request && this.#begin(own, asker, lease.row.acquired, lease.row.tick);
-      if (hasBegun) this.#advance(line, own);
-      else this.session.detach(this.#end(own));
-      // It may ask for another waiter already.
-      asker.call.stay();
-      return true;
+    if (lease.renewals.haveServed) return this.#join(line, own, bid);
+    const within = { withdrawn: bid.withdrawn, until: bid.requestEnds() };
+    if (!(await lease.renewals.secure(within, { mayLapse: resource.kind.rowDecides }))) {
+      this.session.detach(this.#unplaced(own));
+      bid.withdrawn.throwIfAborted();
+      for (const uuid of uuidsOf(lease.row)) this.session.sightings.abandon(uuid, lease.row.attempt);
+      // A lease that was renewed once was not lost because the table is slow.
+      if (guardOf(lease.row) === undefined) leaseWasOver(bid, resource);
+      await bid.again();
+      return false;
     }
-    this.session.detach(this.#end(own));
-    agent.endSignal.throwIfAborted();
-    for (const uuid of uuidsOf(lease.row)) this.session.sightings.abandon(uuid, lease.row.attempt);
-    // A lease that was renewed once was not lost because the table is slow.
-    if (guardOf(lease.row) === undefined) leaseWasOver(agent, resource);
-    await agent.again();
-    return false;
+    line.keep(own);
+    // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
+    lease.keep(() => this.#retire(own, false));
+    // The bid has its lease: otherwise whoever comes as its waiter is settled would find it asking.
+    line.dismiss(bid);
+    if (this.#begin(own, bid.asker, lease.row.acquired, lease.row.tick)) this.#advance(line, own);
+    else this.session.detach(this.#unplaced(own));
+    return true;
   }
 
-  /** The agent's waiter, and those behind it, join a lease that others have begun on. @returns whether the agent is done. */
-  #join(line: Line, own: OwnLease, agent: Agent): boolean {
-    agent.endSignal.throwIfAborted();
-    const { asker } = agent;
-    if (!line.leases.has(own) || !fits(own, asker.request)) return false;
-    line.dismiss(agent);
-    this.#begin(own, asker, this.#now);
+  /** The bid's waiter, and those behind it, join a lease that others have begun on. @returns whether they have. */
+  #join(line: Line, own: Tenure, bid: LineBid): boolean {
+    bid.withdrawn.throwIfAborted();
+    if (!line.leases.has(own) || !own.admits(bid.asker.request)) return false;
+    line.dismiss(bid);
+    this.#begin(own, bid.asker, this.#now);
     this.#advance(line, own);
     return true;
   }
@@ -203,13 +205,13 @@ export class Sections {
   }
 
   /** A section begins on a lease. @returns false if its caller has had another answer. */
-  #begin(own: OwnLease, waiter: Waiter, acquired: number, tick?: number): boolean {
+  #begin(own: Tenure, waiter: Waiter, acquired: number, tick?: number): boolean {
     const { call, request, settle } = waiter;
     // Check and settle in one synchronous step: a lock is either handed out or given back, never forgotten.
     if (call.isSettled) return false;
     const { session } = this;
     const { lease, resource } = own;
-    const end = (_ended: Lease, section: Section) => this.#end(own, section);
+    const end = (_ended: Lease, section: Section) => this.#sectionEnded(own, section);
     const mayHandOff = resource.kind.rowDecides && own.request.flight === undefined;
     const lock = call.inContext(() => {
       const held = new HeldLock({ session, lease, acquired, tick, end, mayHandOff });
@@ -225,12 +227,12 @@ export class Sections {
   }
 
   /** Whether the first waiter can use this lease. */
-  #canPass({ leases, waiters: [first] }: Line, own: OwnLease): boolean {
-    return first !== undefined && leases.has(own) && fits(own, first.request);
+  #canPass({ leases, waiters: [first] }: Line, own: Tenure): boolean {
+    return first !== undefined && leases.has(own) && own.admits(first.request);
   }
 
   /** Passes a lease to the first waiter, if it can use it and it is its turn. @returns whether a section has begun on it. */
-  #pass(line: Line, own: OwnLease): boolean {
+  #pass(line: Line, own: Tenure): boolean {
     if (!this.#beginNext(line, own)) return false;
     this.#advance(line, own);
     return true;
@@ -238,67 +240,83 @@ export class Sections {
 
   /**
    * A section has begun on a lease. Where sections share a lease, all callers that asked while it was being taken begin on it at once.
-   * Only then the next waiter gets an agent, and those behind it a place.
+   * Only then the next waiter gets a bid, and those behind it a place.
    */
-  #advance(line: Line, own: OwnLease): void {
+  #advance(line: Line, own: Tenure): void {
     while (own.resource.kind.sectionsShareLease && this.#beginNext(line, own));
     this.#pump(line);
     line.review();
     line.changed();
   }
 
-  #beginNext(line: Line, own: OwnLease): boolean {
+  #beginNext(line: Line, own: Tenure): boolean {
     const [first] = line.waiters;
     return this.#canPass(line, own) && line.admitsFirst && this.#begin(own, first as Standing, this.#now);
   }
 
-  /** A section has ended, or never began: its lease passes to the next caller of this process, or goes back to the table. */
-  async #end(own: OwnLease, section?: Section): Promise<void> {
-    const { lease } = own;
+  /** A section has ended. If it was the last on its lease, that passes to the next caller of this process, or is released. */
+  async #sectionEnded(own: Tenure, section: Section): Promise<void> {
+    const { lease, resource } = own;
+    // Asked before any look: the lease may end during one, and the turn of this process was over all the same.
     const { stands } = lease;
-    const ending = lease.exit.endingNow();
-    if (section !== undefined && !lease.endSection(section)) {
+    const { halfAt } = lease.exit.endingNow();
+    if (!lease.endSection(section)) {
       if (lease.lost !== undefined) throw lease.lost;
       return;
     }
-    const line = this.#line(own.resource);
-    const isShared = own.resource.kind.sectionsShareLease;
-    // Share before any await: during one, another caller could join a lease that is about to be released. After a section there
-    // is nobody to share it with: a caller that still waits does not fit, or this process has seen a writer.
-    if (isShared && section === undefined && this.#pass(line, own)) return;
-    if (!isShared && (await this.#passOn(line, own, ending, section))) return;
+    const line = this.#line(resource);
+    // After a section there is nobody to share it with: a caller that still waits does not fit, or this process has seen a writer.
+    const mayPass = !resource.kind.sectionsShareLease && stands && this.#canPass(line, own);
+    if (mayPass && (await line.mayPass(own, halfAt)) && (await this.#passOn(line, own, halfAt, section))) return;
+    await this.#leave(own, stands, () => lease.exit.release());
+  }
+
+  /** Nobody has begun on a lease that was taken: it passes to the next caller of this process, or is given back. */
+  async #unplaced(own: Tenure): Promise<void> {
+    const { lease, resource } = own;
+    const { stands } = lease;
+    const line = this.#line(resource);
+    // It passes on or goes back at once: nothing is asked of the table first. During an await, another caller could join a lease
+    // that is about to be released.
+    if (resource.kind.sectionsShareLease) {
+      if (this.#pass(line, own)) return;
+    } else if (stands && this.#canPass(line, own) && !this.#turns.isOver(own)) {
+      if (await this.#passOn(line, own, lease.exit.endingNow().halfAt)) return;
+    }
+    await this.#leave(own, stands, () => lease.exit.giveBack());
+  }
+
+  /**
+   * Passes the lease to the next caller of this process, unless it takes too long: then that caller asks the table.
+   * @returns whether a section has begun on it.
+   */
+  async #passOn(line: Line, own: Tenure, halfAt: number, section?: Section): Promise<boolean> {
+    if (!own.isOpen || !(await own.lease.renewals.renewForNext(halfAt))) return false;
+    if (section instanceof HeldLock) own.before = section;
+    return this.#pass(line, own);
+  }
+
+  /** The lease goes back to the table. @param stands whether it stood when its last section ended. */
+  async #leave(own: Tenure, stands: boolean, out: () => Promise<void>): Promise<void> {
+    const { exit } = own.lease;
     let isFree = false;
     // A lock that no other host has wanted needs no record of turns.
     const endTurn = (): void => {
-      if (stands && (own.admitsNobody || this.session.contention !== undefined)) this.#turns.end(own);
+      if (stands && (!own.isOpen || this.session.contention !== undefined)) this.#turns.end(own);
     };
     // Others can come as soon as the row is free: if that is later than the end, their turn begins anew.
-    lease.exit.onLateRelease = endTurn;
+    exit.onLateRelease = endTurn;
     try {
-      await (section === undefined ? lease.exit.giveBack() : lease.exit.release());
-      isFree = stands && lease.exit.hold === undefined;
+      await out();
+      isFree = stands && exit.hold === undefined;
     } finally {
       endTurn();
       this.#retire(own, isFree);
     }
   }
 
-  /**
-   * Passes the lease to the next caller of this process, unless other hosts go first, or it takes too long: then that caller asks
-   * the table. @returns whether a section has begun on it.
-   */
-  async #passOn(line: Line, own: OwnLease, { halfAt }: Ending, section: Section | undefined): Promise<boolean> {
-    if (!this.#canPass(line, own) || !own.lease.stands) return false;
-    // A lease on which no section has begun passes on or goes back at once: nothing is asked of the table first.
-    const mayPass = section === undefined ? !this.#turns.isOver(own) : await line.mayPass(own, halfAt);
-    if (!mayPass || own.admitsNobody) return false;
-    if (!(await own.lease.renewals.renewForNext(halfAt))) return false;
-    if (section instanceof HeldLock) own.before = section;
-    return this.#pass(line, own);
-  }
-
   /** No further section of this process begins on the lease, so the next caller may ask the table. */
-  #retire(own: OwnLease, isFree: boolean): void {
+  #retire(own: Tenure, isFree: boolean): void {
     own.resource.kind.ended(own, isFree);
     const line = this.#line(own.resource);
     line.leases.delete(own);

@@ -1,11 +1,11 @@
-import type { OwnLease, Resource } from "../kinds/kind.js";
+import type { Resource, Tenure } from "../kinds/kind.js";
 import type { MutexSettings } from "../options/mutex.js";
 import type { Address } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { OthersTurn } from "../session/contention.js";
 import { firstTimeoutMs, type SentOnce, sendOnce } from "../session/requests.js";
 import { rowsOf, type Session } from "../session/session.js";
-import type { Wait } from "../taking/wait.js";
+import type { Bid } from "../taking/bid.js";
 
 /**
  * How a process shares a lock that is not fair with other hosts. It learns of their marks, whatever its sections ask for: the
@@ -21,25 +21,25 @@ export class Turns {
 
   /**
    * Waits until other hosts have had their turn. One look checks whether any of them has taken the lock.
-   * @throws what ended the wait.
+   * @throws what ended the call.
    */
-  async standBack(resource: Resource, wait: Wait): Promise<void> {
+  async standBack(resource: Resource, bid: Bid): Promise<void> {
     // A release that is answered late begins another turn of theirs.
     for (let others = this.#othersTurnOf(resource); others !== undefined; others = this.#othersTurnOf(resource)) {
-      wait.waits(this.whyStandBack(resource));
-      await this.#standBackFor(others, resource.settings, wait);
-      wait.tries();
+      bid.waits(this.whyStandBack(resource));
+      await this.#standBackFor(others, resource.settings, bid);
+      bid.tries();
     }
   }
 
-  async #standBackFor({ at, lookAt, until }: OthersTurn, settings: MutexSettings, wait: Wait): Promise<void> {
+  async #standBackFor({ at, lookAt, until }: OthersTurn, settings: MutexSettings, bid: Bid): Promise<void> {
     const { clock, owner } = this.#session;
     const contention = this.#session.contended();
-    const { endSignal } = wait;
+    const { withdrawn: endSignal } = bid;
     const lookInMs = lookAt - clock.atLeast();
     if (lookInMs > 0) {
       await clock.sleep(lookInMs, endSignal);
-      const look = await wait.call.inContext(() => this.#look(at, settings, { endSignal }));
+      const look = await bid.call.inContext(() => this.#look(at, settings, { endSignal }));
       const row = look?.row;
       // A row with the owner of this process and without a uuid was left by its own release.
       if (row !== undefined && (row.uuid !== undefined || row.owner !== owner)) contention.waitsFor(row);
@@ -66,7 +66,7 @@ export class Turns {
    * `handOverMs`: half a read unit, and nothing where no lease is passed on.
    * @param until how long the answer is waited for, on `atMost`.
    */
-  async mayPass(own: OwnLease, until: number): Promise<boolean> {
+  async mayPass(own: Tenure, until: number): Promise<boolean> {
     const { row, settings } = own.lease;
     const now = this.#session.clock.atLeast();
     if (now - own.lookedAt >= settings.handOverMs && !this.isOver(own)) {
@@ -76,19 +76,19 @@ export class Turns {
       const seen = (await this.#look(row.at, settings, { until: () => until }))?.row;
       if (seen?.wanted !== undefined) this.#session.contended().sees(seen);
       // The lock was unlocked by force, so somebody wants it.
-      if (seen !== undefined && seen.uuid === undefined) own.admitsNobody = true;
+      if (seen !== undefined && seen.uuid === undefined) own.close();
     }
     return !this.isOver(own);
   }
 
   /** Whether this process, which has the row, must let other hosts in. If the lock is fair, the queue decides that instead. */
-  isOver({ lease, resource, admitsNobody }: OwnLease): boolean {
+  isOver({ lease, resource, isOpen }: Tenure): boolean {
     if (lease.settings.fair || resource.kind.sectionsShareLease) return false;
-    return admitsNobody || lease.turnLeftMs <= 0;
+    return !isOpen || lease.turnLeftMs <= 0;
   }
 
   /** The lease was released: if its turn is over, this process stands back. */
-  end(own: OwnLease): void {
+  end(own: Tenure): void {
     const { row, settings } = own.lease;
     if (!this.isOver(own)) return;
     const contention = this.#session.contended();

@@ -5,12 +5,12 @@ import type { SetMember } from "../options/lock-all.js";
 import { lockAt } from "../protocol/addresses.js";
 import { listenWithoutBound } from "../session/abort-listening.js";
 import type { Session } from "../session/session.js";
+import { runFor } from "../taking/bid.js";
 import { Call } from "../taking/call.js";
 import { claimBy, tryClaim } from "../taking/claim.js";
 import { type Target, uuidsOf } from "../taking/row-lease.js";
 import { SetTake } from "../taking/set-take.js";
 import { leaseWasOver } from "../taking/too-slow.js";
-import { runFor } from "../taking/wait.js";
 import { HeldLockSet, type LockSet } from "./lock-set.js";
 import { SetWatch } from "./set-watch.js";
 
@@ -35,13 +35,15 @@ export async function lockAll(
   const names = members.map(({ name }) => name);
   const isPatient = waitMs > 0;
   const call = new Call<LockSet>(session, names.join(", "), { signal, waitMs, isPatient, asksFor: names.length });
-  return await runFor(session, call, async (wait) => {
+  return await runFor(session, call, async (bid) => {
     // Rows are read and renewed side by side, and the call ends them all.
-    listenWithoutBound(wait.endSignal);
-    const send = () => claimBy(session, first, wait, {}, () => new SetTake(session, targets, data));
-    const refusers = new SetWatch(session, wait, first);
+    listenWithoutBound(bid.withdrawn);
+    const send = () => claimBy(session, first, bid, {}, () => new SetTake(session, targets, data));
+    // How often the set looks.
+    bid.view.pauses(first.settings.poll);
+    const refusers = new SetWatch(session, bid);
     for (;;) {
-      const claimed = await (isPatient ? send() : tryClaim(session, wait, send));
+      const claimed = await (isPatient ? send() : tryClaim(session, bid, send));
       if (claimed.kind !== "granted") {
         if (!isPatient) {
           call.missed("held");
@@ -51,7 +53,7 @@ export async function lockAll(
         continue;
       }
       const leases = claimed.granted.map((row) => new Lease(session, row));
-      const stand = await Promise.all(leases.map(({ renewals }) => renewals.secure(wait)));
+      const stand = await Promise.all(leases.map(({ renewals }) => renewals.secure(bid)));
       // One lease may be over by the time that the last one is secured.
       if (stand.every((stands) => stands) && leases.every(({ stands }) => stands) && !call.isSettled) {
         for (const lease of leases) lease.keep();
@@ -63,10 +65,11 @@ export async function lockAll(
         return;
       }
       for (const { exit } of leases) session.detach(exit.giveBack());
-      wait.endSignal.throwIfAborted();
+      bid.withdrawn.throwIfAborted();
       for (const uuid of leases.flatMap(({ row }) => uuidsOf(row))) session.sightings.abandon(uuid);
-      leaseWasOver(wait, { name: first.at.name, settings: first.settings });
-      refusers.restart();
+      leaseWasOver(bid, { name: first.at.name, settings: first.settings });
+      // Others have not kept it from its rows since.
+      bid.view.unblock();
     }
   });
 }

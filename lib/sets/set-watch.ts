@@ -1,10 +1,8 @@
 import type { Session } from "../session/session.js";
-import { looksFree, type RowsInTheWay } from "../taking/claim.js";
-import { Polling } from "../taking/polling.js";
-import type { Target } from "../taking/row-lease.js";
-import type { InTheWay } from "../taking/row-take.js";
-import type { Wait } from "../taking/wait.js";
-import { ANSWERS, type Blocked, blockedFromNow, watch } from "../taking/watch.js";
+import type { Bid } from "../taking/bid.js";
+import { looksFree } from "../taking/claim.js";
+import type { InTheWay, RowsInTheWay } from "../taking/row-take.js";
+import { ANSWERS, watch } from "../taking/watch.js";
 
 /** How many times as many rows are read at once as the time before, while none of them is held. */
 const GROWTH = 4;
@@ -19,36 +17,27 @@ const GROWTH = 4;
  */
 export class SetWatch {
   readonly #session: Session;
-  readonly #wait: Wait;
+  readonly #bid: Bid;
   /** The rows that have refused the call, as last seen, by name. */
   readonly #refusers = new Map<string, InTheWay>();
-  #blocked: Blocked;
-  /** The pauses of the call: they grow across transactions that came too late, so that a crowd costs fewer of them. */
-  readonly #polling: Polling;
 
-  /** @param poll how often the set looks. */
-  constructor(session: Session, wait: Wait, { settings }: Target) {
+  /** @param bid its pauses grow across transactions that came too late, so that a crowd costs fewer of them. */
+  constructor(session: Session, bid: Bid) {
     this.#session = session;
-    this.#wait = wait;
-    this.#polling = new Polling(session, settings.poll);
-    this.#blocked = blockedFromNow(session);
+    this.#bid = bid;
   }
 
-  /** The set has been taken, and its lease was over too soon: others have not kept it from its rows since. */
-  restart(): void {
-    this.#blocked = blockedFromNow(this.#session);
-  }
-
-  /** Waits until none of the rows that have refused looks held. @throws what ended the wait. */
+  /** Waits until none of the rows that have refused looks held. @throws what ended the call. */
   async untilFree(refusers: RowsInTheWay): Promise<void> {
     for (const inTheWay of refusers) this.#refusers.set(inTheWay.target.at.name, inTheWay);
     let held = refusers.find((inTheWay) => this.#isHeld(inTheWay));
     // The rows have refused and look free already: the next transaction knows more of them. It is a repeated request.
-    if (held === undefined) return await this.#wait.again();
+    if (held === undefined) return await this.#bid.again();
     // For each round: one answer may tell that a row is free, and that the rest of them have to be read.
     const answers = ANSWERS + Math.ceil(Math.log2(1 + this.#refusers.size) / Math.log2(GROWTH));
     while (held !== undefined) {
-      await watch(this.#session, held, this.#wait, { ...this.#blocked, polling: this.#polling, answers });
+      // Each row is marked by itself.
+      await watch(this.#session, held, this.#bid, { blocked: { ...this.#bid.view.blocked }, answers });
       held = await this.#nextHeld(held);
     }
   }
@@ -69,7 +58,7 @@ export class SetWatch {
   /** @returns the row, if it is held. */
   async #readAfresh({ target }: InTheWay): Promise<InTheWay | undefined> {
     const { at } = target;
-    const row = await this.#wait.ask((signal) => this.#session.store.read(at, { consistent: false }, signal));
+    const row = await this.#bid.ask((signal) => this.#session.store.read(at, { consistent: false }, signal));
     this.#session.sightings.note(at, row);
     if (row === undefined) return undefined;
     const inTheWay = { target, row };

@@ -7,11 +7,11 @@ import { Copies, firstTimeoutMs } from "../session/requests.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { isTimeKnown } from "../time/clock.js";
+import type { Bid } from "./bid.js";
 import { learnTime, type Once, tickNow } from "./known-time.js";
 import type { RowLease, Target } from "./row-lease.js";
-import { type InTheWay, RowTake } from "./row-take.js";
+import { type InTheWay, type RowsInTheWay, RowTake } from "./row-take.js";
 import { throwIfTooSlow } from "./too-slow.js";
-import type { Wait } from "./wait.js";
 
 /** The most writes of one try: a refusal may show that the row remembers something, or is free by now. */
 const MOST_TRIES = 3;
@@ -20,12 +20,9 @@ export interface ClaimOptions {
   readonly data?: LockData | undefined;
   readonly once?: Once | undefined;
   readonly after?: Take["after"];
-  /** No copy of a write leaves later than this, on `atMost`. Default: the bounds of the wait. */
+  /** No copy of a write leaves later than this, on `atMost`. Default: the bounds of the bid. */
   readonly until?: (() => number) | undefined;
 }
-
-/** The rows that were seen in the way: at least one. */
-export type RowsInTheWay = readonly [InTheWay, ...InTheWay[]];
 
 /**
  * Why a claim was refused.
@@ -42,22 +39,20 @@ export type Claimed<Granted> =
   | { readonly kind: Refusal; readonly inTheWay: RowsInTheWay };
 
 /**
- * Tries to take rows: one conditional write, and another one if the refusal itself shows that the rows are free and the caller is
- * still the same.
+ * Tries to take rows: one conditional write, and another one if the refusal itself shows that the rows are free.
  *
- * @throws the store's error, after retries in the time that `wait` allows.
+ * @throws the store's error, after retries in the time that `bid` allows.
  */
 export async function tryClaim<Granted>(
   session: Session,
-  wait: Wait,
+  bid: Bid,
   send: () => Promise<Claimed<Granted>>,
 ): Promise<Claimed<Granted>> {
-  const { asker } = wait;
   for (let attempt = 1; ; attempt++) {
     const result = await send();
-    if (result.kind !== "held" || attempt === MOST_TRIES || wait.asker !== asker) return result;
+    if (result.kind !== "held" || attempt === MOST_TRIES) return result;
     if (!result.inTheWay.every(({ target, row }) => looksFree(session, target, row))) return result;
-    wait.endSignal.throwIfAborted();
+    bid.withdrawn.throwIfAborted();
   }
 }
 
@@ -83,12 +78,12 @@ export interface ClaimAttempt<Outcome extends Answer, Granted> {
 export function claim(
   session: Session,
   target: Target,
-  wait: Wait,
+  bid: Bid,
   options: ClaimOptions = {},
 ): Promise<Claimed<RowLease>> {
   const { data, once, after } = options;
   const purpose = { data, maxAttempts: once?.maxAttempts, after };
-  return claimBy(session, target, wait, options, (tick) => new RowTake(session, target, { ...purpose, tick }));
+  return claimBy(session, target, bid, options, (tick) => new RowTake(session, target, { ...purpose, tick }));
 }
 
 /**
@@ -98,8 +93,8 @@ export function claim(
 export async function claimBy<Outcome extends Answer, Granted>(
   session: Session,
   first: Target,
-  wait: Wait,
-  { once, after, until = wait.until }: ClaimOptions,
+  bid: Bid,
+  { once, after, until = bid.until }: ClaimOptions,
   attemptFor: (tick: number | undefined) => ClaimAttempt<Outcome, Granted>,
 ): Promise<Claimed<Granted>> {
   const { ttlMs, safetyMarginMs, poll } = first.settings;
@@ -107,16 +102,16 @@ export async function claimBy<Outcome extends Answer, Granted>(
   /** Why the last attempt without an answer failed. */
   let failure: unknown;
   for (let ownInTheWay = 0; ; ) {
-    wait.endSignal.throwIfAborted();
+    bid.withdrawn.throwIfAborted();
     if (!isTimeKnown(session.clock)) {
-      const row = await learnTime(session, first.at, wait);
+      const row = await learnTime(session, first.at, bid);
       // Only the write tells for certain whether a tick is done.
       if (once === undefined && row !== undefined && !looksFree(session, first, row)) {
-        wait.saw(row);
+        bid.saw(row);
         return { kind: "held", inTheWay: [{ target: first, row }] };
       }
     }
-    const tick = once && (await tickNow(session, first.at, once, wait));
+    const tick = once && (await tickNow(session, first.at, once, bid));
     const attempt = attemptFor(tick);
     const copies = new Copies();
     const end = (): number => Math.min(attempt.sentAt + leaseMs, until());
@@ -124,22 +119,22 @@ export async function claimBy<Outcome extends Answer, Granted>(
     const persistence = { kind: "take", firstTimeoutMs: firstTimeoutMs(ttlMs), until: end } as const;
     let outcome: Outcome | undefined;
     try {
-      outcome = await wait.persistAtKnownTime(persistence, (signal) => copies.count(attempt.send(signal, inTime)));
+      outcome = await bid.persistAtKnownTime(persistence, (signal) => copies.count(attempt.send(signal, inTime)));
     } catch (error) {
       once?.inVain.doubtfulTicks.set(tick, error);
       failure = error;
       // Only the table's answer is certain. Without one, a copy may have been applied: the SDK's own retries count as copies.
       const isDoubtful = error instanceof LockStoreError && (error.transient || error.retried);
       if (isDoubtful || copies.sent > 1) attempt.abandon();
-      wait.endSignal.throwIfAborted();
-      if (isTransient(error)) throwIfTooSlow(session, wait, first, error);
+      bid.withdrawn.throwIfAborted();
+      if (isTransient(error)) throwIfTooSlow(session, bid, first, error);
       // The retries of this attempt have already paused until its lease would be over.
       if (!isTransient(error) || session.clock.atMost() >= until()) throw error;
       continue;
     }
     if (outcome === undefined) {
       // The time has to be learned first.
-      await wait.again();
+      await bid.again();
       continue;
     }
     const granted = attempt.granted(outcome);
@@ -150,7 +145,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
     for (const uuid of attempt.uuids) once?.inVain.refused.add(uuid);
     for (const { target, row } of others) {
       session.sightings.note(target.at, row);
-      wait.saw(row);
+      bid.saw(row);
     }
     const inTheWay = others as unknown as RowsInTheWay;
     const kind = whyRefused(session, others, tick, once);
@@ -162,9 +157,9 @@ export async function claimBy<Outcome extends Answer, Granted>(
     // Only earlier claims of this process are in the way, and no section uses them: the next claim names their rows, and takes
     // them over.
     ownInTheWay += 1;
-    const isLast = wait.call.isOverdue && ownInTheWay === MOST_TRIES;
+    const isLast = bid.call.isOverdue && ownInTheWay === MOST_TRIES;
     if (isLast || session.clock.atMost() >= until()) throw inOwnWay(first, failure);
-    await session.clock.sleep(Math.min(poll.minMs, until() - session.clock.atMost()), wait.endSignal);
+    await session.clock.sleep(Math.min(poll.minMs, until() - session.clock.atMost()), bid.withdrawn);
   }
 }
 

@@ -5,7 +5,7 @@ import { answeredWithin } from "../session/overdue.js";
 import { LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { type Bounds, boundsOf, isTimeKnown } from "../time/clock.js";
-import type { Wait } from "./wait.js";
+import type { Bid } from "./bid.js";
 
 /** At most one acquisition for one tick, ever: a tick that the caller has named, or the one that a function names on the table's clock. */
 export type Once = ({ readonly kind: "tick"; readonly tick: number } | NamedByTime) & {
@@ -42,9 +42,9 @@ const MOST_READS = 3;
  * often that the lock is held, so that no write is needed.
  *
  * @returns the row as it was read, if this call read it.
- * @throws {@link LockStoreError} if replies do not tell the time; what ended the wait.
+ * @throws {@link LockStoreError} if replies do not tell the time; what ended the call.
  */
-export async function learnTime(session: Session, at: Address, wait: Wait): Promise<Row | undefined> {
+export async function learnTime(session: Session, at: Address, bid: Bid): Promise<Row | undefined> {
   const { clock, store } = session;
   for (let reads = 0; !isTimeKnown(clock); ) {
     let own: Promise<Row | undefined> | undefined;
@@ -62,11 +62,11 @@ export async function learnTime(session: Session, at: Address, wait: Wait): Prom
     };
     const isShared = (): boolean =>
       isTimeKnown(clock) || clock.atLeast() < (session.readingTime?.overdueAt ?? Number.NEGATIVE_INFINITY);
-    const row = await wait.ask(read, () => (isShared() ? shared() : undefined));
-    wait.endSignal.throwIfAborted();
+    const row = await bid.ask(read, () => (isShared() ? shared() : undefined));
+    bid.withdrawn.throwIfAborted();
     if (own === undefined) {
       // Another call's reply counts for this one. If it told nothing, this one reads for itself.
-      if (!isTimeKnown(clock)) await wait.again();
+      if (!isTimeKnown(clock)) await bid.again();
       continue;
     }
     session.sightings.note(at, row);
@@ -74,7 +74,7 @@ export async function learnTime(session: Session, at: Address, wait: Wait): Prom
     reads += 1;
     // If the host was suspended during the read, the reply leaves the bounds wide; the reply to another read does not.
     if (clock.wall() !== undefined && reads < MOST_READS) {
-      await wait.again();
+      await bid.again();
       continue;
     }
     throw new LockStoreError(
@@ -107,17 +107,17 @@ function share(session: Session, answer: Promise<Row | undefined>): Promise<Row 
  * later one as well: if all hosts are early and are told `done`, nobody runs it. So the call asks for the tick of `latest` and
  * `earlyMs`, and waits until that has certainly begun.
  */
-export async function tickNow(session: Session, at: Address, once: Once, wait: Wait): Promise<number> {
+export async function tickNow(session: Session, at: Address, once: Once, bid: Bid): Promise<number> {
   if (once.kind === "tick") return once.tick;
   const { clock } = session;
   for (let leftMs = once.earlyMs + MOST_DOUBT_MS; ; ) {
-    await learnTime(session, at, wait);
+    await learnTime(session, at, bid);
     const bounds = boundsOf(clock);
     const doubtMs = doubtOf(once, bounds);
     if (doubtMs === 0 || doubtMs > leftMs) return once.tickAt(Math.floor(bounds.earliest));
     leftMs -= doubtMs;
-    wait.call.postpone(doubtMs);
-    await clock.sleep(doubtMs, wait.endSignal);
+    bid.call.postpone(doubtMs);
+    await clock.sleep(doubtMs, bid.withdrawn);
   }
 }
 

@@ -1,6 +1,5 @@
 import type { MutexSettings } from "../options/mutex.js";
 import type { Session } from "../session/session.js";
-import type { Wait } from "./wait.js";
 
 /** By how much each pause is longer than the one before. */
 const GROWTH = 1.5;
@@ -11,11 +10,19 @@ export const LONGEST_JITTER = 1.25;
 /** A pause of `ms`, up to a quarter more or less: callers that began together do not go on looking at the same moments. */
 export const jittered = ({ random }: Pick<Session, "random">, ms: number): number => ms * (0.75 + random() / 2);
 
-/** The pauses between the looks of a call that waits: jittered, from `poll.minMs` growing to `poll.maxMs`. */
+/** Who pauses, within bounds of its own. */
+interface Pausing {
+  readonly view: { readonly shared: { readonly longestPauseMs: () => number } };
+  pause(ms: number): Promise<void>;
+}
+
+/** The pauses between looks: jittered, from `poll.minMs` growing to `poll.maxMs`. */
 export class Polling {
   readonly #session: Session;
   readonly #poll: MutexSettings["poll"];
   #nextMs: number;
+  /** When the pause that has begun is over, on `atLeast`: the next bid goes on with a pause in which another was withdrawn. */
+  #lookAt: number | undefined;
 
   constructor(session: Session, poll: MutexSettings["poll"]) {
     this.#session = session;
@@ -26,17 +33,23 @@ export class Polling {
   /**
    * Waits until the next look.
    * @param dueInMs in how many ms a look would certainly show something new: the next look is no later.
-   * @throws what ended the wait.
+   * @throws what ended the call.
    */
-  async pause(wait: Wait, dueInMs: number): Promise<void> {
-    const longestMs = Math.min(this.#poll.maxMs, wait.longestPauseMs());
-    const ms = jittered(this.#session, Math.min(longestMs, this.#nextMs));
-    this.#nextMs = Math.min(longestMs, this.#nextMs * GROWTH);
-    await wait.pause(Math.min(ms, Math.max(1, dueInMs)));
+  async pause(bid: Pausing, dueInMs: number): Promise<void> {
+    const { clock } = this.#session;
+    const longestMs = Math.min(this.#poll.maxMs, bid.view.shared.longestPauseMs());
+    if (this.#lookAt === undefined) {
+      this.#lookAt = clock.atLeast() + jittered(this.#session, Math.min(longestMs, this.#nextMs));
+      this.#nextMs = Math.min(longestMs, this.#nextMs * GROWTH);
+    }
+    await bid.pause(Math.min(Math.max(0, this.#lookAt - clock.atLeast()), Math.max(1, dueInMs)));
+    this.#lookAt = undefined;
   }
 
-  /** Sets the next pause, from which the following ones grow. Default: as long as the first. */
+  /** Sets the next pause, from which the following ones grow. Default: as long as the first. A pause that has begun gets no longer. */
   set(ms: number = this.#poll.minMs): void {
     this.#nextMs = ms;
+    if (this.#lookAt === undefined) return;
+    this.#lookAt = Math.min(this.#lookAt, this.#session.clock.atLeast() + jittered(this.#session, ms));
   }
 }

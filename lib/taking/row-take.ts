@@ -25,6 +25,9 @@ export interface InTheWay {
   readonly row: Row;
 }
 
+/** The rows that were seen in the way: at least one. */
+export type RowsInTheWay = readonly [InTheWay, ...InTheWay[]];
+
 /** The take of one row. */
 export class RowTake {
   /** When its first copy left, on `atMost`; Infinity before that. */

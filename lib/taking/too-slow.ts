@@ -1,9 +1,9 @@
 import { LockStoreError } from "../errors.js";
 import type { MutexSettings } from "../options/mutex.js";
 import type { Session } from "../session/session.js";
+import type { Bid } from "./bid.js";
 import { FIRST_ANSWER_MS } from "./call.js";
 import type { Target } from "./row-lease.js";
-import type { Wait } from "./wait.js";
 
 /**
  * A call fails when this many of its leases were over before they could be handed out. One or two may be chance: a suspended host.
@@ -18,11 +18,11 @@ export function tooSlow(name: string, { ttlMs }: MutexSettings, cause?: unknown)
 
 /** Notes a lease that was over before it could be handed out. @throws {@link LockStoreError} if it is the third of this call. */
 export function leaseWasOver(
-  wait: Wait,
+  bid: Bid,
   { name, settings }: { readonly name: string; readonly settings: MutexSettings },
 ): void {
-  wait.call.leasesOver += 1;
-  if (wait.call.leasesOver >= MOST_OVER) throw tooSlow(name, settings);
+  bid.call.leasesOver += 1;
+  if (bid.call.leasesOver >= MOST_OVER) throw tooSlow(name, settings);
 }
 
 /**
@@ -32,7 +32,7 @@ export function leaseWasOver(
  */
 export function throwIfTooSlow(
   { scheduler }: Session,
-  { waitedMs }: Wait,
+  { waitedMs }: Bid,
   { at, settings }: Target,
   cause: unknown,
 ): void {

@@ -6,11 +6,12 @@ import { WANTED_FOR_MS } from "../session/contention.js";
 import { LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Bounds } from "../time/clock.js";
+import type { Bid } from "./bid.js";
 import { looksFree } from "./claim.js";
-import { LONGEST_JITTER, Polling } from "./polling.js";
+import { LONGEST_JITTER } from "./polling.js";
 import type { Target } from "./row-lease.js";
 import type { InTheWay } from "./row-take.js";
-import type { Wait } from "./wait.js";
+import type { Blocked } from "./view.js";
 
 /** How soon a waiter marks again, if the row shows no mark: its own failed, or was lost with the row. */
 const MARK_AGAIN_MS = 5_000;
@@ -24,52 +25,54 @@ export const ANSWERS = 3;
 /** For how long a process stands back, by default, for a mark that does not say how long its writer needs. */
 const UNSAID_NEED_MS = 800;
 
-/** Since when others have kept this process from a row, on `atLeast`. */
-export interface Blocked {
-  readonly since: number;
-  /** When this process last marked the row; -Infinity if it has not. */
-  markedAt: number;
-  /** The pauses of its waiter, if they keep growing from one wait to the next. */
-  polling?: Polling;
-  /** How many answers its waiter needs from a release to its take. Default: {@link ANSWERS}. */
+/** How a bid marks the rows that it watches. */
+export interface Marking {
+  /** Default: that of its view. */
+  readonly blocked?: Blocked;
+  /** How many answers it needs from a release to its take. Default: {@link ANSWERS}. */
   readonly answers?: number;
 }
 
-export function blockedFromNow({ clock }: Session): Blocked {
-  return { since: clock.atLeast(), markedAt: Number.NEGATIVE_INFINITY };
-}
-
-/** Polls the row until it looks free, and marks it once others have kept it for `handOverMs`, one holder or several in turn. */
+/**
+ * Polls the row until it looks free, and marks it once others have kept it for `handOverMs`, one holder or several in turn. If the
+ * bid is withdrawn meanwhile, the next one of its view goes on.
+ */
 export async function watch(
   session: Session,
   { target, row: first }: InTheWay,
-  wait: Wait,
-  blocked: Blocked,
+  bid: Bid,
+  marking: Marking = {},
 ): Promise<undefined> {
   const { sightings } = session;
+  const { view } = bid;
   const { at, settings } = target;
+  // Before anything is awaited: others count from the first refusal.
+  const { blocked = view.blocked } = marking;
+  view.inTheWay = undefined;
   if (looksFree(session, target, first)) {
     // The claim was refused, but the row looks free by now: mostly the next claim takes it.
-    await wait.again();
+    await bid.again();
     return undefined;
   }
-  const polling = blocked.polling ?? new Polling(session, settings.poll);
+  const polling = view.pauses(settings.poll);
   for (let row = first; !looksFree(session, target, row); ) {
-    wait.endSignal.throwIfAborted();
-    wait.saw(row);
+    bid.withdrawn.throwIfAborted();
+    view.inTheWay = [{ target, row }];
+    bid.saw(row);
     session.contended().waitsFor(row);
     // The refused claim has just shown the first row, so do not mark it: if its section ends by the next look, no hint is needed.
-    if (row !== first) await mark(session, target, { row, blocked, wait });
-    await polling.pause(wait, untilFree(session, target, row));
-    const next = await wait.ask((signal) => session.store.read(at, { consistent: false }, signal));
+    if (row !== first) await mark(session, target, row, bid, { ...marking, blocked });
+    await polling.pause(bid, untilFree(session, target, row));
+    const next = await bid.ask((signal) => session.store.read(at, { consistent: false }, signal));
     sightings.note(at, next);
     if (next === undefined) break;
-    wait.call.onSeen?.(next);
+    bid.call.onSeen?.(next);
     // A new holder may release soon.
     if (next.uuid !== row.uuid) polling.set();
     row = next;
   }
-  wait.tries();
+  view.inTheWay = undefined;
+  bid.tries();
   return undefined;
 }
 
@@ -101,25 +104,27 @@ export function untilFree({ clock, sightings }: Session, { at, settings: { takeo
 /**
  * Marks a row as wanted, unless a mark says so for at least as long as this waiter needs, so that its holder's process lets others
  * in after its turn. The mark applies to whoever holds the row when it arrives; it names no holder. It expires, because waiters die. It is a hint, so its
- * failure does not end the wait.
+ * failure does not end the call.
  */
 export async function mark(
   session: Session,
   { at, settings }: Target,
-  { row, blocked, wait }: { readonly row: Row; readonly blocked: Blocked; readonly wait: Wait },
+  row: Row,
+  bid: Bid,
+  { blocked = bid.view.blocked, answers = ANSWERS }: Marking = {},
 ): Promise<void> {
   const { clock, store } = session;
   const now = clock.atLeast();
   if (now - blocked.since < settings.handOverMs || now - blocked.markedAt < MARK_AGAIN_MS) return;
   const bounds = clock.wall();
-  if (row.uuid === undefined || bounds === undefined || isMarkedFor(session, settings, row, blocked.answers)) return;
-  const until = bounds.latest + Math.min(WANTED_FOR_MS, wait.remainingMs);
-  const wanted = numberOfMark({ until, needMs: needMsOf(session, settings.poll, blocked.answers ?? ANSWERS) });
+  if (row.uuid === undefined || bounds === undefined || isMarkedFor(session, settings, row, answers)) return;
+  const until = bounds.latest + Math.min(WANTED_FOR_MS, bid.remainingMs);
+  const wanted = numberOfMark({ until, needMs: needMsOf(session, settings.poll, answers) });
   const before = blocked.markedAt;
   blocked.markedAt = now;
   try {
     for (let tries = 1; tries <= MARK_TRIES; tries += 1) {
-      const { kind } = await wait.once({ kind: "take", firstTimeoutMs: LONGEST_ATTEMPT_MS }, (signal) =>
+      const { kind } = await bid.once({ kind: "take", firstTimeoutMs: LONGEST_ATTEMPT_MS }, (signal) =>
         store.write({ kind: "want", at, until: wanted }, signal),
       );
       if (kind === "applied") return session.contended().sees({ ...row, wanted });
@@ -127,6 +132,8 @@ export async function mark(
     // The row had no holder at these moments, so there was nobody to tell.
     blocked.markedAt = before;
   } catch (cause) {
-    wait.call.inContext(() => publish("dynamutex:wait-failed", { name: at.name, cause }));
+    // It may not have left: the next bid may mark.
+    if (bid.withdrawn.aborted) blocked.markedAt = before;
+    bid.call.inContext(() => publish("dynamutex:wait-failed", { name: at.name, cause }));
   }
 }

@@ -244,7 +244,7 @@ export const FEATURE_DEFECTS: Defects = {
   },
   "a lease whose section has an outcome to record is passed on": {
     takesOut: ["protocol#ticks: Answers are judged"],
-    "queues/fits.ts": { "lease.row.attempt !== undefined": "false" },
+    "kinds/kind.ts": { "lease.row.attempt !== undefined": "false" },
   },
   "a tick that was granted and has not begun is shown as run": {
     takesOut: ["protocol#ticks: A lease given back"],

@@ -12,8 +12,8 @@ export const HAND_OVER_DEFECTS: Defects = {
   "one lease in ten is released although a caller of the process waits": {
     takesOut: ["locks#waiting: Callers in one process queue", "protocol#releasing"],
     "queues/sections.ts": {
-      "if (!this.#canPass(line, own) || !own.lease.stands) return false;":
-        "if (!this.#canPass(line, own) || !own.lease.stands || this.session.random() < 0.1) return false;",
+      "sectionsShareLease && stands && this.#canPass(line, own);":
+        "sectionsShareLease && stands && this.#canPass(line, own) && this.session.random() >= 0.1;",
     },
     test: "proof/work/work.full",
   },

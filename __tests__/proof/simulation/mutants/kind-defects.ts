@@ -15,21 +15,21 @@ export const KIND_DEFECTS: Defects = {
   },
   "a reader is let in while a writer has its row": {
     takesOut: ["protocol#shared-mutexes 1", "shared-mutexes#what-is-promised: No section"],
-    "kinds/shared.ts": { "untilNoWriter(session, resource, wait)": "Promise.resolve(undefined)" },
+    "kinds/shared.ts": { "untilNoWriter(session, resource, bid)": "Promise.resolve(undefined)" },
   },
   "a reader looks for a writer before its own row is there": {
     takesOut: ["protocol#shared-mutexes 1", "shared-mutexes#what-is-promised: No section"],
     "kinds/shared.ts": {
       "const result = await takeRow(session, claimed, { at: readerAt(name, session.uuid()), settings });":
-        "const early = await lookForWriter(session, resource, wait); const result = await takeRow(session, claimed, { at: readerAt(name, session.uuid()), settings });",
-      "untilNoWriter(session, resource, wait)": "Promise.resolve(early)",
+        "const early = await lookForWriter(session, resource, bid); const result = await takeRow(session, claimed, { at: readerAt(name, session.uuid()), settings });",
+      "untilNoWriter(session, resource, bid)": "Promise.resolve(early)",
     },
   },
   "a reader looks for a writer by a read that may be stale": {
     takesOut: ["protocol#shared-mutexes 1"],
     "kinds/shared-mutex-rows.ts": {
-      "readWriter(session, resource, wait, { isConsistent: true })":
-        "readWriter(session, resource, wait, { isConsistent: false })",
+      "readWriter(session, resource, bid, { isConsistent: true })":
+        "readWriter(session, resource, bid, { isConsistent: false })",
     },
     test: "behaviour/shared-mutexes/dead-writers",
   },
@@ -56,7 +56,7 @@ export const KIND_DEFECTS: Defects = {
   "a writer does not look for readers": {
     takesOut: ["protocol#shared-mutexes 1", "shared-mutexes#what-is-promised: No section"],
     "kinds/exclusive.ts": {
-      "const { found, alive } = await lookForReaders(this.session, resource, wait)":
+      "const { found, alive } = await lookForReaders(this.session, resource, bid)":
         "const { found, alive }: Awaited<ReturnType<typeof lookForReaders>> = { found: false }",
     },
   },
@@ -83,7 +83,7 @@ export const KIND_DEFECTS: Defects = {
     takesOut: ["protocol#shared-mutexes 3", "protocol#shared-mutexes 4"],
     "kinds/shared-mutex-rows.ts": {
       "return { found };": "return { found: false };",
-      "await Promise.all(page.rows.map((row) => remove(session, row, settings.ttlMs, wait)));": "",
+      "await Promise.all(page.rows.map((row) => remove(session, row, settings.ttlMs, bid)));": "",
     },
     "queues/sections.ts": { "mayLapse: resource.kind.rowDecides": "mayLapse: true" },
   },
@@ -97,12 +97,12 @@ export const KIND_DEFECTS: Defects = {
   },
   "sections join others although a writer was seen": {
     takesOut: ["protocol#shared-mutexes 6", "shared-mutexes#what-is-promised: Writers are not starved"],
-    "kinds/shared.ts": { "own.admitsNobody = true;": "return undefined;" },
+    "kinds/shared.ts": { "own.close();": "return undefined;" },
     test: "behaviour/shared-mutexes/shared",
   },
   "the first section that ends takes the row from those that share it": {
     takesOut: ["protocol#shared-mutexes 6"],
-    "queues/sections.ts": { "&& !lease.endSection(section)": "&& (lease.endSection(section), false)" },
+    "queues/sections.ts": { "if (!lease.endSection(section)) {": "if ((lease.endSection(section), false)) {" },
   },
   "a token is resumed twice": {
     takesOut: [
@@ -164,7 +164,7 @@ export const KIND_DEFECTS: Defects = {
   },
   "a lease passes to a caller that knows of fewer permits": {
     takesOut: ["semaphores#what-is-promised: At most permits"],
-    "queues/fits.ts": { "(permitOf(at.sort) ?? 0) >= permits": "(permitOf(at.sort) ?? 0) >= 1_000" },
+    "kinds/kind.ts": { "(permitOf(at.sort) ?? 0) >= permits": "(permitOf(at.sort) ?? 0) >= 1_000" },
     test: "behaviour/semaphores/hand-over",
   },
   "a lock of several permits goes on without one of them": {
@@ -326,7 +326,7 @@ export const KIND_DEFECTS: Defects = {
   },
   "nobody marks a permit": {
     takesOut: ["protocol#semaphores: A waiter marks", "semaphores#what-is-promised: A process that passes permits on"],
-    "kinds/semaphore.ts": { "if (row !== undefined) await mark(": "if (row === null) await mark(" },
+    "kinds/semaphore.ts": { "if (one !== undefined) await mark(": "if (one === null) await mark(" },
     test: "behaviour/semaphores/hand-over",
   },
   "a reader that has seen a writer puts its flag without a look": {

@@ -130,13 +130,13 @@ export const NETWORK_DEFECTS: Defects = {
   },
   "a call asks again at once, however often": {
     takesOut: ["trap 31", "protocol#requests-of-one-process: No request is repeated"],
-    "taking/wait.ts": { "if (this.#times <= AT_ONCE)": "if (this.#times <= 50)" },
+    "taking/bid.ts": { "if (this.#times <= AT_ONCE)": "if (this.#times <= 50)" },
     test: "behaviour/network/request-loops",
   },
   "a try sleeps beyond its time before it asks again": {
     takesOut: ["protocol#requests-of-one-process: No request is repeated"],
-    "taking/wait.ts": { "Math.max(0, Math.min(ms, this.until() - clock.atMost()))": "ms" },
-    test: "taking/wait",
+    "taking/bid.ts": { "Math.max(0, Math.min(ms, this.until() - clock.atMost()))": "ms" },
+    test: "taking/bid",
   },
   "a clock that never knows the time is asked for ever": {
     takesOut: ["trap 31", "protocol#time-first: If a clock of your own"],

@@ -50,7 +50,7 @@ export const PROMISE_DEFECTS: Defects = {
   },
   "a lease passes to a section that has data": {
     takesOut: ["locks#waiting: Callers in one process queue"],
-    "queues/fits.ts": { "if (data !== undefined || lease.renewals.mayHaveData ||": "if (" },
+    "kinds/kind.ts": { "if (data !== undefined || lease.renewals.mayHaveData ||": "if (" },
     test: "behaviour/taking/hand-over",
   },
   "a timer keeps the process alive": {
@@ -113,8 +113,8 @@ export const PROMISE_DEFECTS: Defects = {
   "a call behind another one of its process says that the lock is busy before that one knows": {
     takesOut: ["protocol#waiting 4"],
     "queues/line.ts": {
-      "agent ?? (this.leases.size < this.capacity ? shared : undefined)":
-        "agent ?? (this.leases.size < 0 ? shared : undefined)",
+      "bid ?? (this.leases.size < this.capacity ? shared : undefined)":
+        "bid ?? (this.leases.size < 0 ? shared : undefined)",
     },
     test: "behaviour/taking/wait-bounds",
   },
@@ -215,7 +215,10 @@ export const PROMISE_DEFECTS: Defects = {
   },
   "a waiter sleeps past the moment at which it may take over": {
     takesOut: ["protocol#waiting 1"],
-    "taking/polling.ts": { "await wait.pause(Math.min(ms, Math.max(1, dueInMs)));": "await wait.pause(ms);" },
+    "taking/polling.ts": {
+      "Math.min(Math.max(0, this.#lookAt - clock.atLeast()), Math.max(1, dueInMs))":
+        "Math.max(1, this.#lookAt - clock.atLeast())",
+    },
     test: "behaviour/taking/waiting",
   },
   "a process waits for the lease of its own abandoned claim": {
@@ -232,7 +235,7 @@ export const PROMISE_DEFECTS: Defects = {
   },
   "a call waits for a slot for as long as it takes": {
     takesOut: ["protocol#requests-of-one-process: A wait for a slot"],
-    "taking/wait.ts": { "slotUntil, endSignal: this.endSignal,": "endSignal: this.endSignal," },
+    "taking/bid.ts": { "slotUntil, endSignal: this.withdrawn,": "endSignal: this.withdrawn," },
     test: "proof/load/load",
   },
   "a request that is sure to come too late waits all the same": {
@@ -316,20 +319,10 @@ export const PROMISE_DEFECTS: Defects = {
     "queues/fair-queue.ts": { "if (line.places.first !== place) return undefined;": "" },
     test: "behaviour/fair/shared-places",
   },
-  "a claim goes on for another caller on the old look": {
-    takesOut: ["queue#how-it-works: The callers of one process"],
-    "taking/claim.ts": { "attempt === MOST_TRIES || wait.asker !== asker)": "attempt === MOST_TRIES)" },
-    test: "behaviour/fair/shared-places",
-  },
-  "a caller joins for one that has gone": {
-    takesOut: ["queue#how-it-works: The callers of one process"],
-    "queues/fair-queue.ts": { "hasJoined && wait.asker !== asker ? undefined : result": "result" },
-    test: "behaviour/fair/shared-places",
-  },
   "a place that a look for another caller has not reached is lost": {
     takesOut: ["queue#how-it-works: A process that loses"],
     "queues/fair-queue.ts": {
-      "line.look(wait.ask, wait.asker.request.resource, {": "line.look(wait.ask, line.resource, {",
+      "line.look(bid.ask, resource, { isConsistent })": "line.look(bid.ask, line.resource, { isConsistent })",
       "if (line.reaches(look, place)) place.lose();": "if (Boolean(1)) place.lose();",
     },
     test: "behaviour/semaphores/several-fair",
@@ -350,7 +343,7 @@ export const PROMISE_DEFECTS: Defects = {
   },
   "a try waits for a renewal of its process without a bound": {
     takesOut: ["protocol#waiting 3"],
-    "kinds/shared.ts": { "await wait.answered(lease.renewals.renew())": "await lease.renewals.renew()" },
+    "kinds/shared.ts": { "await bid.answered(lease.renewals.renew())": "await lease.renewals.renew()" },
     test: "behaviour/shared-mutexes/shared",
   },
 };

@@ -90,14 +90,15 @@ export const QUEUE_DEFECTS: Defects = {
     "queues/line.ts": { "this.waiters.find(": "this.waiters.findLast(" },
     "queues/sections.ts": {
       "const [first] = line.waiters;": "const first = line.waiters.at(-1);",
-      "{ leases, waiters: [first] }: Line, own: OwnLease): boolean {":
-        "{ leases, waiters }: Line, own: OwnLease): boolean { const first = waiters.at(-1);",
+      "{ leases, waiters: [first] }: Line, own: Tenure): boolean {":
+        "{ leases, waiters }: Line, own: Tenure): boolean { const first = waiters.at(-1);",
     },
   },
   "a watcher lives on after a lease passed to its waiter": {
     takesOut: ["protocol#semaphores: A lease that a section leaves"],
     "queues/line.ts": {
-      "const isServed = failure === undefined && agent === this.#watcher;": "const isServed = false;",
+      "bid.withdraw(failure === undefined ? NOBODY_WAITS : failure.reason);":
+        "if (failure !== undefined) bid.withdraw(failure.reason);",
     },
     test: "proof/work/work.full",
   },

@@ -1,6 +1,5 @@
 import { LockStoreError } from "../errors.js";
-import type { LockInfo } from "../lock-info.js";
-import { infoOf, type Row } from "../protocol/row.js";
+import type { Row } from "../protocol/row.js";
 import { awaitShared } from "../session/abort-listening.js";
 import { answeredWithin } from "../session/overdue.js";
 import { persist, type Request, sendOnce } from "../session/requests.js";
@@ -9,6 +8,7 @@ import type { Session } from "../session/session.js";
 import { isTimeKnown } from "../time/clock.js";
 import { type Call, FIRST_ANSWER_MS, type Progress } from "./call.js";
 import type { Ask } from "./rows.js";
+import { View } from "./view.js";
 
 /** What the sender of a request decides about its retries; the wait adds its own bounds. */
 type RequestBounds = Pick<Persistence, "kind" | "firstTimeoutMs" | "until">;
@@ -18,42 +18,38 @@ const AT_ONCE = 2;
 
 const FIRST_EACH_TIME = "It looked free several times, and another caller was first each time";
 
-/** For whom the table is asked. */
+/** For whom a bid asks the table. */
 export interface Asker {
   readonly call: Call<unknown>;
 }
 
 /**
- * What asks the table for a lock, on behalf of a call. In the line of a lock it goes on for another call when the one that it asks
- * for has gone. Each request is sent in the asynchronous context of the call that it is for.
+ * Asks the table for a lock, for one call and for no other. When that call ends, the bid is withdrawn: it sends nothing more, and
+ * what a claim in flight takes is not its caller's. What it has seen is in its {@link View}, which may be that of the next bid. Each
+ * request is sent in the asynchronous context of its call.
  */
-export class Wait<For extends Asker = Asker> implements Progress {
-  /** For whom it asks at present: the bounds of its call count. */
-  asker: For;
-  /** The longest pause between two looks that those who wait with it allow. */
-  longestPauseMs: () => number = () => Number.POSITIVE_INFINITY;
-  /** Called when a try has ended or begins to wait, or an attempt has failed. By default its own call alone looks at that. */
-  onProgress: () => void = () => this.call.review();
+export class Bid<For extends Asker = Asker> implements Progress {
+  readonly asker: For;
+  readonly view: View;
   isTrying = true;
   because: string | undefined;
   readonly #session: Session;
-  readonly #end = new AbortController();
-  /** Aborts when no call needs it any more: nothing more is sent. */
-  readonly endSignal: AbortSignal = this.#end.signal;
+  readonly #withdrawal = new AbortController();
+  /** Aborts when its call has ended: nothing more is sent. */
+  readonly withdrawn: AbortSignal = this.#withdrawal.signal;
   /** What its requests have tried since the table last answered one of them. */
   #tried: AttemptLog | undefined;
   /** The failure of its last attempt, until the table answers one; and how many answers the table had given this process by then. */
   #failure: { readonly cause: unknown; readonly answers: number } | undefined;
   /** Whether an attempt has left since that failure. */
   #isRepeating = false;
-  /** The row that was last seen in the way. */
-  #row: Row | undefined;
   /** How often it has asked again without a pause. */
   #times = 0;
 
-  constructor(session: Session, asker: For) {
+  constructor(session: Session, asker: For, view: View = new View(session)) {
     this.#session = session;
     this.asker = asker;
+    this.view = view;
   }
 
   get call(): Call<unknown> {
@@ -87,7 +83,13 @@ export class Wait<For extends Asker = Asker> implements Progress {
   waits(because?: string): void {
     this.isTrying = false;
     this.because = because;
-    this.onProgress();
+    this.#progressed();
+  }
+
+  /** Those who share its view come first: the end of its call may begin another bid, whose first attempt they would wait for. */
+  #progressed(): void {
+    this.view.shared.onProgress();
+    this.call.review();
   }
 
   get waitedMs(): number {
@@ -100,19 +102,14 @@ export class Wait<For extends Asker = Asker> implements Progress {
 
   readonly until = (): number => this.call.until();
 
-  /** The holder on the row that it has seen itself. Others ask for this, so that no two calls ask each other. */
-  get seen(): LockInfo | undefined {
-    return this.#row && infoOf(this.#row);
+  /** Its call has ended. */
+  withdraw(reason: unknown): void {
+    this.#withdrawal.abort(reason);
   }
 
-  /** No call needs it any more. */
-  end(reason: unknown): void {
-    this.#end.abort(reason);
-  }
-
-  /** Notes the row that is in the way. A claim that this process has given up has no holder, so it is not named. */
+  /** Notes the row that is in the way. */
   saw(row: Row): void {
-    if (!this.#session.sightings.isAbandoned(row)) this.#row = row;
+    this.view.saw(row);
     this.call.isBlocked();
     this.call.onSeen?.(row);
   }
@@ -120,18 +117,18 @@ export class Wait<For extends Asker = Asker> implements Progress {
   /**
    * Called before it asks again although nothing has failed: the row looked free and was not, a place is gone, a reply told no
    * time. The first two times it goes on at once, and then after growing, jittered pauses. So no request is repeated without a
-   * pause for ever, whatever the table answers. @throws what ended the wait.
+   * pause for ever, whatever the table answers. @throws what ended the call.
    */
   async again(): Promise<void> {
     this.#times += 1;
     if (this.#times <= AT_ONCE) return;
     // What looked free each time had been taken by others.
-    if (this.#row !== undefined) this.waits(FIRST_EACH_TIME);
+    if (this.view.isBlocked) this.waits(FIRST_EACH_TIME);
     await this.#sleep(pauseMs(this.#session, this.#times - AT_ONCE));
     this.tries();
   }
 
-  /** Pauses for a reason of its own, so that {@link again} begins anew. @throws what ended the wait. */
+  /** Pauses for a reason of its own, so that {@link again} begins anew. @throws what ended the call. */
   async pause(ms: number, because?: string): Promise<void> {
     this.waits(because);
     await this.#sleep(ms);
@@ -141,7 +138,7 @@ export class Wait<For extends Asker = Asker> implements Progress {
   /** Sleeps within the bounds of its call. */
   #sleep(ms: number): Promise<void> {
     const { clock } = this.#session;
-    return clock.sleep(Math.max(0, Math.min(ms, this.until() - clock.atMost())), this.endSignal);
+    return clock.sleep(Math.max(0, Math.min(ms, this.until() - clock.atMost())), this.withdrawn);
   }
 
   /**
@@ -159,7 +156,7 @@ export class Wait<For extends Asker = Asker> implements Progress {
       tried: this.#tried,
       deadline: Math.min(sentAt + FIRST_ANSWER_MS, slotUntil()),
       slotUntil,
-      endSignal: this.endSignal,
+      endSignal: this.withdrawn,
       unrepeatedFrom: () => this.call.unrepeatedFrom(),
       onFailure: (cause) => this.#failed(cause),
     };
@@ -177,7 +174,7 @@ export class Wait<For extends Asker = Asker> implements Progress {
     this.#failure = { cause, answers: this.#session.scheduler.answers };
     this.#isRepeating = false;
     this.call.requestFailed(cause);
-    this.onProgress();
+    this.#progressed();
   }
 
   /** Until when one request of its try goes on from now on, with all of its attempts. */
@@ -188,11 +185,11 @@ export class Wait<For extends Asker = Asker> implements Progress {
 
   /**
    * Waits for the answer to what others of this process have sent, within the bounds of its call.
-   * @returns undefined if none comes in time. @throws what that fails with; what ended the wait.
+   * @returns undefined if none comes in time. @throws what that fails with; what ended the call.
    */
   answered<T>(shared: Promise<T>): Promise<T | undefined> {
     const { clock } = this.#session;
-    return awaitShared(this.endSignal, answeredWithin(clock, this.requestEnds()() - clock.atMost(), shared));
+    return awaitShared(this.withdrawn, answeredWithin(clock, this.requestEnds()() - clock.atMost(), shared));
   }
 
   /** Asks the table one question. */
@@ -201,7 +198,7 @@ export class Wait<For extends Asker = Asker> implements Progress {
 
   /** Sends one attempt, which is of use but not needed. @throws why it has failed. */
   once<T>(bounds: Pick<RequestBounds, "kind" | "firstTimeoutMs">, request: Request<T>): Promise<T> {
-    return this.call.inContext(() => sendOnce(this.#session, { ...bounds, endSignal: this.endSignal }, request));
+    return this.call.inContext(() => sendOnce(this.#session, { ...bounds, endSignal: this.withdrawn }, request));
   }
 
   /**
@@ -219,28 +216,29 @@ export class Wait<For extends Asker = Asker> implements Progress {
   }
 }
 
-/** Asks the table for one call alone. `work` settles the call, unless it fails. */
+/** Asks the table for one call. `work` settles the call, unless it fails. */
 export function askFor<For extends Asker>(
   session: Session,
   asker: For,
-  work: (wait: Wait<For>) => Promise<unknown>,
+  work: (bid: Bid<For>) => Promise<unknown>,
+  view?: View,
 ): void {
   const { call } = asker;
-  const wait = new Wait(session, asker);
+  const bid = new Bid(session, asker, view);
   const { holderNow } = call;
-  call.holderNow = () => wait.seen ?? holderNow?.();
-  call.progressNow = () => wait;
+  call.holderNow = () => bid.view.holder ?? holderNow?.();
+  call.progressNow = () => bid;
   call.atEnd((failure) => {
-    if (failure !== undefined) wait.end(failure.reason);
+    if (failure !== undefined) bid.withdraw(failure.reason);
   });
-  session.detach(work(wait).catch((error: unknown) => call.fail(error)));
+  session.detach(work(bid).catch((error: unknown) => call.fail(error)));
 }
 
-/** Begins a call, and asks the table for it alone: see {@link askFor}. */
+/** Begins a call, and asks the table for it: see {@link askFor}. */
 export function runFor<Answer>(
   session: Session,
   call: Call<Answer>,
-  work: (wait: Wait) => Promise<unknown>,
+  work: (bid: Bid) => Promise<unknown>,
 ): Promise<Answer> {
   return call.begin(() => askFor(session, { call }, work));
 }

@@ -1,0 +1,61 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { describe, expect, test } from "@jest/globals";
+import { LockStoreError } from "../../lib/errors.js";
+import type { Lockable } from "../../lib/index.js";
+import { hosts, inWords, type MemoryHost } from "../support/memory-host.js";
+
+const NAME = "m";
+const storage = new AsyncLocalStorage<string>();
+
+const KINDS: readonly (readonly [string, (host: MemoryHost) => Lockable])[] = [
+  ["a mutex", (host) => host.mutex(NAME)],
+  ["a fair mutex", (host) => host.mutex(NAME, { fair: true })],
+  ["a semaphore", (host) => host.semaphore(NAME, { permits: 1 })],
+  ["a shared mutex", (host) => host.sharedMutex(NAME).exclusive],
+];
+
+describe.each(KINDS)("callers of one process that wait for %s", (_kind, lockable) => {
+  test("when the first one times out while its requests are throttled, all that follows is in the second one's context", async () => {
+    const { time, one, other } = hosts();
+    const held = await lockable(one).lock();
+    const first = storage.run("first", () => lockable(other).lock({ waitMs: 4_000 }));
+    const missed = expect(first).rejects.toMatchObject({ code: "LOCK_TIMEOUT" });
+    await time.advance(100);
+    const second = storage.run("second", () => lockable(other).lock());
+    const sent: string[] = [];
+    let isThrottled = false;
+    other.fate = (message) => {
+      sent.push(`${storage.getStore()}: ${inWords(message)}`);
+      const error = new LockStoreError("slow down", { transient: true, throttled: true });
+      return isThrottled ? Promise.reject(error) : "answered";
+    };
+    await time.advance(1_900);
+    isThrottled = true;
+    await time.advance(2_000);
+    await missed;
+    sent.splice(0);
+    await time.advance(4_000);
+    isThrottled = false;
+    await held.unlock();
+    await time.settle(second);
+    expect(sent.length).toBeGreaterThan(2);
+    // The place that was drawn for the first one alone is given up in its context.
+    expect(sent.filter((what) => !/^second: |^first: vacate queue/.test(what))).toEqual([]);
+    await (await second).unlock();
+  });
+
+  test("an error counts the attempts and the time of its own call alone", async () => {
+    const { time, other } = hosts();
+    other.fate = () => "lost";
+    const first = lockable(other).lock({ waitMs: 6_000 });
+    const missed = expect(first).rejects.toMatchObject({ code: "LOCK_STORE" });
+    await time.advance(5_500);
+    const askedAt = time.elapsed;
+    const error = (await time.outcome(lockable(other).lock())) as Error;
+    await missed;
+    const waitedMs = time.elapsed - askedAt;
+    expect(error.message).toMatch(/No answer from the table/);
+    const said = Number(/within (\d+) ms/.exec(error.message)?.[1]);
+    expect(said).toBeLessThanOrEqual(waitedMs);
+  });
+});
