@@ -1,4 +1,5 @@
-import { expect, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
+import { MemoryTable } from "../../../lib/testing/memory-table.js";
 import { turn, watch } from "../../support/eventually.js";
 import { deferred } from "../../support/fault-proxy/deferred.js";
 import { ManualTime } from "../../support/manual-time.js";
@@ -151,4 +152,42 @@ test("a process that passes permits on lets another host in after handOverMs, an
   await served.unlock();
   enough = true;
   await time.settle(Promise.all(loops));
+});
+
+/** What eight workers of one process send for each section, which lasts that long, while others hold some of four permits. */
+async function requestsForEach({ needed, others }: { needed: number; others: number }, sectionMs: number) {
+  const time = new ManualTime();
+  const table = new MemoryTable({ pageItems: 100 });
+  const one = new MemoryHost(time, { owner: "one", table });
+  const other = new MemoryHost(time, { owner: "other", table });
+  if (others > 0) await other.semaphore(NAME, { permits: 4 }).lock({ permits: others });
+  const semaphore = one.semaphore(NAME, { permits: 4 });
+  let sections = 0;
+  const startedAt = time.elapsed;
+  const worker = async (): Promise<void> => {
+    while (sections < 400) {
+      const lock = await semaphore.lock({ permits: needed });
+      await new Promise<void>((resolve) => one.session.clock.alarm(sectionMs, resolve));
+      sections += 1;
+      await lock.unlock();
+    }
+  };
+  await time.settle(Promise.all(Array.from({ length: 8 }, worker)));
+  const looks = one.sent.filter(({ kind }) => kind === "query").length;
+  return { each: one.sent.length / sections, looks, elapsedMs: time.elapsed - startedAt };
+}
+
+describe.each([
+  { title: "two of four permits", needed: 2, others: 0 },
+  { title: "one permit beside three that others hold", needed: 1, others: 3 },
+])("a process that passes on $title", (work) => {
+  test("asks the table once for five of its short sections at most", async () => {
+    expect((await requestsForEach(work, 5)).each).toBeLessThanOrEqual(0.2);
+  });
+
+  test("looks for permits that others free once a pause, however many sections there are", async () => {
+    const { looks, elapsedMs } = await requestsForEach(work, 1);
+    // The shortest pause is 50 ms, and some of the looks follow a release.
+    expect(looks).toBeLessThanOrEqual(1.5 * Math.ceil(elapsedMs / 50) + 8);
+  });
 });
