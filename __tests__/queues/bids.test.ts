@@ -39,8 +39,8 @@ describe.each(KINDS)("callers of one process that wait for %s", (_kind, lockable
     await held.unlock();
     await time.settle(second);
     expect(sent.length).toBeGreaterThan(2);
-    // The place that was drawn for the first one alone is given up in its context.
-    expect(sent.filter((what) => !/^second: |^first: vacate queue/.test(what))).toEqual([]);
+    // A place serves several callers.
+    expect(sent.filter((what) => !/^second: |^undefined: vacate queue/.test(what))).toEqual([]);
     await (await second).unlock();
   });
 
@@ -58,4 +58,52 @@ describe.each(KINDS)("callers of one process that wait for %s", (_kind, lockable
     const said = Number(/within (\d+) ms/.exec(error.message)?.[1]);
     expect(said).toBeLessThanOrEqual(waitedMs);
   });
+});
+
+test("a place serves several callers: it is drawn, taken, kept and given up in the context of none", async () => {
+  const { time, one, other } = hosts();
+  const held = await one.mutex(NAME, { fair: true }).lock();
+  const sent: string[] = [];
+  other.fate = (message) => {
+    if (/queue|draw/.test(inWords(message)) && message.kind !== "query")
+      sent.push(`${storage.getStore()}: ${inWords(message)}`);
+    return "answered";
+  };
+  const calls = ["first", "second"].map((caller) =>
+    storage.run(caller, () => other.mutex(NAME, { fair: true, ttlMs: 2_000 }).lock()),
+  );
+  await time.advance(3_000);
+  await held.unlock();
+  for (const call of calls) {
+    await time.settle(call);
+    await (await call).unlock();
+  }
+  expect(sent.map((what) => what.replace(/#\d+/, ""))).toEqual([
+    expect.stringMatching(/^undefined: draw /),
+    "undefined: take queue",
+    ...sent.slice(2, -1).map(() => "undefined: renew queue"),
+    "undefined: vacate queue",
+  ]);
+});
+
+test("callers of one lock that time out on a silent table cost no more than callers of as many locks", async () => {
+  const requestsFor = async (nameOf: (index: number) => string) => {
+    const { time, other } = hosts();
+    await (await other.mutex(NAME).lock()).unlock();
+    other.told();
+    other.fate = () => "reply lost";
+    const calls = Array.from({ length: 10 }, (_, index) => {
+      return time.outcome(other.mutex(nameOf(index)).lock({ waitMs: 1_000 * (1 + index) }));
+    });
+    const missed = await Promise.all(calls);
+    for (const error of missed) expect(error).toMatchObject({ code: "LOCK_STORE" });
+    other.fate = () => "answered";
+    await time.advance(20_000);
+    const sent = other.told();
+    // Nothing of theirs stays in the way.
+    for (let index = 0; index < 10; index += 1) await (await other.mutex(nameOf(index)).lock()).unlock();
+    return sent.length;
+  };
+  const alone = await requestsFor((index) => `${NAME}/${index}`);
+  expect(await requestsFor(() => NAME)).toBeLessThanOrEqual(1.1 * alone);
 });

@@ -207,9 +207,11 @@ export class FairLine extends Line {
   /** Takes a place for all callers that ask before its draw leaves. Later calls join that draw. @throws the store's error. */
   draw(): Promise<void> {
     if (this.#drawing !== undefined) return this.#drawing;
-    const drawing = this.#draw().finally(() => {
-      if (this.#drawing === drawing) this.#drawing = undefined;
-    });
+    const drawing = this.#session
+      .inOwnContext(() => this.#draw())
+      .finally(() => {
+        if (this.#drawing === drawing) this.#drawing = undefined;
+      });
     this.#drawing = drawing;
     return drawing;
   }

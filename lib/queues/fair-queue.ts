@@ -92,10 +92,7 @@ export class FairQueue {
       // Callers whose sections have just ended may ask again at once. This lets them share the place.
       if (line.admission.upTo > 0) await this.#session.clock.sleep(0, bid.withdrawn);
       try {
-        await awaitShared(
-          bid.withdrawn,
-          bid.call.inContext(() => line.draw()),
-        );
+        await awaitShared(bid.withdrawn, line.draw());
         this.drawForUnserved(line);
       } catch (error) {
         this.#waitOut(bid, error);

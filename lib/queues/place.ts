@@ -81,7 +81,7 @@ export class Place {
 
   /** Gives the place up, in the background: a row that cannot be removed ends by itself. */
   giveUp(): void {
-    this.#session.detach(this.#lease.exit.giveBack());
+    this.#session.inOwnContext(() => this.#session.detach(this.#lease.exit.giveBack()));
   }
 }
 

@@ -1,3 +1,4 @@
+import { AsyncResource } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import { LockError } from "../errors.js";
 import type { Row } from "../protocol/row.js";
@@ -55,6 +56,8 @@ export class Session {
   readonly semaphores: Map<string, number> = new BoundedMap(MOST_SEMAPHORES);
   /** The last read that was sent to learn the table's time, if it is in flight. */
   readingTime: TimeReading | undefined;
+  /** The asynchronous context in which the table was made. */
+  readonly #context = new AsyncResource("DynamutexTable");
   readonly #closed = new AbortController();
   #closing: Closing | undefined;
   readonly #told = new BoundedMap<string, true>(MOST_SEMAPHORES);
@@ -136,6 +139,11 @@ export class Session {
   /** Notes how long the release of a lock is retried: a close has as much time after its drain. */
   mayRelease(withinMs: number): void {
     this.#longestReleaseMs = Math.max(this.#longestReleaseMs, withinMs);
+  }
+
+  /** Runs what serves several callers, in the asynchronous context of none of them: in that in which the table was made. */
+  inOwnContext<Result>(run: () => Result): Result {
+    return this.#context.runInAsyncScope(run);
   }
 
   /** Runs work that only `close()` awaits. It must handle its own errors. */
