@@ -202,7 +202,11 @@ export class FairQueue {
   /** Takes the lock without a place, if nobody waits and it looks free. @returns undefined if no answer came in time. */
   async #takeWithoutPlace(line: FairLine, bid: LineBid, known?: AdmissionLook): Promise<TryOutcome | undefined> {
     const { resource, once } = bid.asker.request;
-    const look = known ?? (await line.look(bid.ask, resource, { isConsistent: true }));
+    let look = known ?? (await line.look(bid.ask, resource, { isConsistent: true }));
+    const tick = once && (await tickNow(this.#session, resource.at, once, bid));
+    // The call may have waited for its tick to begin, and others may have come meanwhile.
+    if (once !== undefined && this.#session.clock.atMost() - look.sentAt > LOOK_LASTS_MS / 2)
+      look = await line.look(bid.ask, resource, { isConsistent: true });
     const { gate, admission, sentAt } = look;
     bid.withdrawn.throwIfAborted();
     const inTheWay = newestHeld(this.#session, resource, gate);
@@ -210,14 +214,15 @@ export class FairQueue {
     line.admission = admission;
     if (admission.othersWait) {
       bid.waits(line.whoIsAhead);
-      const tick = once && (await tickNow(this.#session, resource.at, once, bid));
       const row = newest(gate);
       return { kind: (row && endedBy(row, tick, once)) ?? "held" };
     }
     // Only the claim can tell whether a tick is done.
     if (once === undefined && resource.kind.queue.room(resource, gate) < resource.weight) return { kind: "held" };
     const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, bid.until());
-    return await this.#claim(line, bid, { until, seen: gate, ahead: 0 });
+    // The look counts for the tick that it was made for.
+    const named = once && tick !== undefined ? { ...once, kind: "tick" as const, tick } : undefined;
+    return await this.#claim(line, bid, { until, seen: gate, ahead: 0, once: named });
   }
 
   /**

@@ -5,12 +5,16 @@ import type { Session } from "../session/session.js";
 import { Bid } from "../taking/bid.js";
 import type { Call, Failure, Progress } from "../taking/call.js";
 import { type Claimed, looksFree, type Refusal, tryClaim } from "../taking/claim.js";
+import type { Once } from "../taking/known-time.js";
 import type { RowsInTheWay } from "../taking/row-take.js";
 import { View } from "../taking/view.js";
 import type { Turns } from "./turns.js";
 
 /** What a queue adds to a claim: what a look has shown, and until when the claim may rely on it. */
-export type ClaimHow = Pick<ResourceClaim, "seen" | "ahead" | "until" | "onTaken">;
+export interface ClaimHow extends Pick<ResourceClaim, "seen" | "ahead" | "until" | "onTaken"> {
+  /** The tick to ask for, if it is known. */
+  readonly once?: Once | undefined;
+}
 
 /** The outcome of one try: that of a claim, or a refusal without a claim because others are ahead. */
 export type TryOutcome = Claimed<Tenure> | { readonly kind: Refusal };
@@ -306,8 +310,9 @@ export class Line {
   }
 
   /** One claim, from the first copy to the last, in the context of the call that it is for. */
-  claim(bid: LineBid, how?: ClaimHow): Promise<Claimed<Tenure>> {
-    const { request, call } = bid.asker;
+  claim(bid: LineBid, { once, ...how }: ClaimHow = {}): Promise<Claimed<Tenure>> {
+    const { call, request: asked } = bid.asker;
+    const request = once === undefined ? asked : { ...asked, once };
     const open = (): Tenure | undefined => [...this.leases].findLast((own) => own.admits(request));
     return call.inContext(() => request.resource.kind.claim({ ...how, request, bid, open }));
   }

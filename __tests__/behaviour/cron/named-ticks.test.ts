@@ -12,11 +12,13 @@ const nightly = (now: Date): Date =>
   new Date(Math.floor((now.getTime() - HOUR_MS / 2) / DAY_MS) * DAY_MS + HOUR_MS / 2);
 
 /** Hosts on one table, whose bounds on its time are off by so much. Their time begins at midnight. */
-function hostsWith(...clocks: readonly { readonly aheadMs?: number; readonly maxSkewMs?: number }[]) {
+function hostsWith(
+  ...hosts: readonly { readonly aheadMs?: number; readonly maxSkewMs?: number; readonly fair?: boolean }[]
+) {
   const time = new ManualTime();
   const table = new MemoryTable();
-  const mutexes = clocks.map((clock, index) =>
-    new MemoryHost(time, { ...clock, table, owner: `host-${index}` }).mutex("job"),
+  const mutexes = hosts.map(({ fair = false, ...clock }, index) =>
+    new MemoryHost(time, { ...clock, table, owner: `host-${index}` }).mutex("job", { fair }),
   );
   const runs: number[] = [];
   const ask = (index = 0, options: object = { once: nightly }) => {
@@ -49,6 +51,16 @@ describe("a tick that a function names", () => {
     await time.settle(Promise.all(asked));
     expect(runs).toEqual([begin + HOUR_MS / 2, begin + DAY_MS + HOUR_MS / 2]);
     expect(time.now).toBeGreaterThanOrEqual(begin + DAY_MS + HOUR_MS / 2);
+  });
+
+  test("of a fair lock is waited for as well: the look at the queue is as late as the claim", async () => {
+    const { time, runs, ask, begin } = hostsWith({ maxSkewMs: 300, fair: true }, { fair: true });
+    await time.advance(HOUR_MS);
+    await ask();
+    await time.advance(DAY_MS - HOUR_MS / 2 - 4_900);
+    const asked = [ask(0), ask(1)];
+    await time.settle(Promise.all(asked));
+    expect(runs).toEqual([begin + HOUR_MS / 2, begin + DAY_MS + HOUR_MS / 2]);
   });
 
   test("is not waited for earlier than earlyMs before it", async () => {
