@@ -5,7 +5,7 @@ import { answeredWithin } from "../session/overdue.js";
 import { firstTimeoutMs } from "../session/requests.js";
 import { isTransient } from "../session/retry.js";
 import type { HeldLease, Session } from "../session/session.js";
-import { abandon, rowAfterRelease, untilGivenBack } from "../taking/abandoned-claims.js";
+import { disown, rowAfterRelease, untilGivenBack } from "../taking/abandoned-claims.js";
 import { guardOf, type RowLease } from "../taking/row-lease.js";
 import { type Releasing, renew, transfer, vacate, type Written } from "../taking/row-writes.js";
 import { boundsOf } from "../time/clock.js";
@@ -71,7 +71,7 @@ export class Exit {
    */
   giveBack(): Promise<void> {
     const { row } = this.#lease;
-    abandon(this.#session, row, this.hold);
+    disown(this.#session, row, this.hold);
     const until = (): Releasing["until"] =>
       this.#lease.lost?.reason === "expired" ? undefined : untilGivenBack(this.#session, row);
     return this.#exited ?? this.#leave(() => this.#release(() => this.#vacate(this.#lease.row, { until: until() })));

@@ -174,7 +174,7 @@ export class Sections {
     if (!(await lease.renewals.secure(within, { mayLapse: resource.kind.rowDecides }))) {
       this.session.detach(this.#unplaced(own));
       bid.withdrawn.throwIfAborted();
-      for (const uuid of uuidsOf(lease.row)) this.session.sightings.abandon(uuid, lease.row.attempt);
+      for (const uuid of uuidsOf(lease.row)) this.session.sightings.disown(uuid, lease.row.attempt);
       // A lease that was renewed once was not lost because the table is slow.
       if (guardOf(lease.row) === undefined) leaseWasOver(bid, resource);
       await bid.again();
@@ -280,7 +280,7 @@ export class Sections {
     // that is about to be released.
     if (resource.kind.sectionsShareLease) {
       if (this.#pass(line, own)) return;
-    } else if (stands && this.#canPass(line, own) && !this.#turns.isOver(own)) {
+    } else if (stands && this.#canPass(line, own) && !this.#turns.isTurnOver(own)) {
       if (await this.#passOn(line, own, lease.exit.endingNow().halfAt)) return;
     }
     await this.#leave(own, stands, () => lease.exit.giveBack());

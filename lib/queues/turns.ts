@@ -69,7 +69,7 @@ export class Turns {
   async mayPass(own: Tenure, until: number): Promise<boolean> {
     const { row, settings } = own.lease;
     const now = this.#session.clock.atLeast();
-    if (now - own.lookedAt >= settings.handOverMs && !this.isOver(own)) {
+    if (now - own.lookedAt >= settings.handOverMs && !this.isTurnOver(own)) {
       // Others may have marked any of several rows: the answers to their releases tell, at no further cost.
       if (row.others !== undefined) return false;
       own.lookedAt = now;
@@ -78,11 +78,11 @@ export class Turns {
       // The lock was unlocked by force, so somebody wants it.
       if (seen !== undefined && seen.uuid === undefined) own.close();
     }
-    return !this.isOver(own);
+    return !this.isTurnOver(own);
   }
 
   /** Whether this process, which has the row, must let other hosts in. If the lock is fair, the queue decides that instead. */
-  isOver({ lease, resource, isOpen }: Tenure): boolean {
+  isTurnOver({ lease, resource, isOpen }: Tenure): boolean {
     if (lease.settings.fair || resource.kind.sectionsShareLease) return false;
     return !isOpen || lease.turnLeftMs <= 0;
   }
@@ -90,7 +90,7 @@ export class Turns {
   /** The lease was released: if its turn is over, this process stands back. */
   end(own: Tenure): void {
     const { row, settings } = own.lease;
-    if (!this.isOver(own)) return;
+    if (!this.isTurnOver(own)) return;
     const contention = this.#session.contended();
     const over = rowsOf(row).filter(({ at }) => contention.isTurnOver(at, settings.handOverMs));
     for (const { at } of over.length > 0 ? over : [row]) contention.giveTurn(at, settings.poll.maxMs);

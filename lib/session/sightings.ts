@@ -32,7 +32,7 @@ export class Sightings {
   readonly #clock: Clock;
   readonly #seen: Map<string, Seen>;
   /** The uuids of claims that were given up, the oldest first, with the number of the claim's attempt at its tick; 0 for none. */
-  readonly #abandoned: Map<string, number>;
+  readonly #disowned: Map<string, number>;
   /** The fencing tokens that were last seen, for the form in which the next one is drawn first. */
   readonly #tokens: Map<string, bigint>;
 
@@ -40,7 +40,7 @@ export class Sightings {
   constructor(clock: Clock, most: number = MOST_REMEMBERED) {
     this.#clock = clock;
     this.#seen = new BoundedMap(most);
-    this.#abandoned = new BoundedMap(most);
+    this.#disowned = new BoundedMap(most);
     this.#tokens = new BoundedMap(most);
   }
 
@@ -76,13 +76,13 @@ export class Sightings {
    *
    * @param attempt the number of its attempt at its tick, if it was for one.
    */
-  abandon(uuid: string, attempt = 0): void {
-    this.#abandoned.set(uuid, attempt);
+  disown(uuid: string, attempt = 0): void {
+    this.#disowned.set(uuid, attempt);
   }
 
   /** Whether a row is that of a claim which this process has given up. */
-  isAbandoned({ uuid }: Pick<Row, "uuid">): boolean {
-    return uuid !== undefined && this.#abandoned.has(uuid);
+  isDisowned({ uuid }: Pick<Row, "uuid">): boolean {
+    return uuid !== undefined && this.#disowned.has(uuid);
   }
 
   /** Whether a row may be free, by what was last seen of it. A row that was not seen may be free. */
@@ -98,7 +98,7 @@ export class Sightings {
   nextAttempt(at: Address, tick: number): { readonly attempt: number; readonly seenAttempt?: number } {
     const { due, attempt: seenAttempt, uuid } = this.#find(at) ?? {};
     if (due !== tick || seenAttempt === undefined) return { attempt: 1 };
-    const isOwn = uuid !== undefined && seenAttempt > 0 && this.#abandoned.get(uuid) === seenAttempt;
+    const isOwn = uuid !== undefined && seenAttempt > 0 && this.#disowned.get(uuid) === seenAttempt;
     return { attempt: isOwn ? seenAttempt : seenAttempt + 1, seenAttempt };
   }
 
@@ -135,7 +135,7 @@ export class Sightings {
   }
 
   #untilUnchanged(seen: Seen, asOf: number): number {
-    return this.isAbandoned(seen) ? 0 : Math.max(0, seen.since + seen.ttlMs - asOf);
+    return this.isDisowned(seen) ? 0 : Math.max(0, seen.since + seen.ttlMs - asOf);
   }
 
   #find(at: Address): Seen | undefined {

@@ -66,7 +66,7 @@ export async function lockAll(
       }
       for (const { exit } of leases) session.detach(exit.giveBack());
       bid.withdrawn.throwIfAborted();
-      for (const uuid of leases.flatMap(({ row }) => uuidsOf(row))) session.sightings.abandon(uuid);
+      for (const uuid of leases.flatMap(({ row }) => uuidsOf(row))) session.sightings.disown(uuid);
       leaseWasOver(bid, { name: first.at.name, settings: first.settings });
       // Others have not kept it from its rows since.
       bid.view.unblock();

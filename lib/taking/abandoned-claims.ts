@@ -23,14 +23,14 @@ export function rowAfterRelease({ clock }: Session, hold: MinimumHold | undefine
 /**
  * Notes that no section will use this row. From here on it keeps no call of this process out, unless it stays taken for its hold.
  */
-export function abandon(session: Session, lease: RowLease, hold?: MinimumHold): void {
+export function disown(session: Session, lease: RowLease, hold?: MinimumHold): void {
   if (rowAfterRelease(session, hold).kind === "free")
-    for (const uuid of uuidsOf(lease)) session.sightings.abandon(uuid, lease.attempt);
+    for (const uuid of uuidsOf(lease)) session.sightings.disown(uuid, lease.attempt);
 }
 
 /** Releases, in the background, a row that was taken and is not handed out: no section has run on it. */
 export async function giveBack(session: Session, lease: RowLease): Promise<void> {
-  abandon(session, lease);
+  disown(session, lease);
   await vacate(session, lease, { until: untilGivenBack(session, lease) });
 }
 
@@ -50,7 +50,7 @@ export function untilGivenBack(session: Session, { validUntil }: RowLease): () =
  * @returns whether other rows of the same claim may be there: not if its lease is over.
  */
 export async function removeWhenItArrives(session: Session, lease: RowLease, hold?: MinimumHold): Promise<boolean> {
-  abandon(session, lease, hold);
+  disown(session, lease, hold);
   const { clock, store } = session;
   const { at, uuid, validUntil, settings } = lease;
   const lookUntil = endAfter(clock, LOOK_FOR_MS);
@@ -84,7 +84,7 @@ export async function removeWhenItArrives(session: Session, lease: RowLease, hol
  * them by force.
  */
 export function removeWhenTheyArrive(session: Session, leases: readonly RowLease[]): void {
-  for (const lease of leases) abandon(session, lease);
+  for (const lease of leases) disown(session, lease);
   let rest: Promise<unknown> | undefined;
   const look = async (lease: RowLease): Promise<void> => {
     if (!(await removeWhenItArrives(session, lease))) return;

@@ -48,9 +48,9 @@ export async function tryClaim<Granted>(
   bid: Bid,
   send: () => Promise<Claimed<Granted>>,
 ): Promise<Claimed<Granted>> {
-  for (let attempt = 1; ; attempt++) {
+  for (let tries = 1; ; tries += 1) {
     const result = await send();
-    if (result.kind !== "held" || attempt === MOST_TRIES) return result;
+    if (result.kind !== "held" || tries === MOST_TRIES) return result;
     if (!result.inTheWay.every(({ target, row }) => looksFree(session, target, row))) return result;
     bid.withdrawn.throwIfAborted();
   }
@@ -60,7 +60,7 @@ export async function tryClaim<Granted>(
 type Answer = { readonly kind: "applied" | "refused"; readonly retried?: boolean };
 
 /** One claim: the take of a row, or the takes of several rows in one transaction. All copies of a claim are the same. */
-export interface ClaimAttempt<Outcome extends Answer, Granted> {
+export interface Taking<Outcome extends Answer, Granted> {
   readonly uuids: readonly string[];
   /** When its first copy left, on `atMost`; Infinity before that. */
   readonly sentAt: number;
@@ -87,7 +87,7 @@ export function claim(
 }
 
 /**
- * Makes one attempt after the other until one is answered.
+ * Sends one take after the other until one is answered.
  * @param first of the rows to take the one with the shortest lease.
  */
 export async function claimBy<Outcome extends Answer, Granted>(
@@ -95,11 +95,11 @@ export async function claimBy<Outcome extends Answer, Granted>(
   first: Target,
   bid: Bid,
   { once, after, until = bid.until }: ClaimOptions,
-  attemptFor: (tick: number | undefined) => ClaimAttempt<Outcome, Granted>,
+  takingFor: (tick: number | undefined) => Taking<Outcome, Granted>,
 ): Promise<Claimed<Granted>> {
   const { ttlMs, safetyMarginMs, poll } = first.settings;
   const leaseMs = ttlMs - safetyMarginMs;
-  /** Why the last attempt without an answer failed. */
+  /** Why the last take without an answer failed. */
   let failure: unknown;
   for (let ownInTheWay = 0; ; ) {
     bid.withdrawn.throwIfAborted();
@@ -112,23 +112,23 @@ export async function claimBy<Outcome extends Answer, Granted>(
       }
     }
     const tick = once && (await tickNow(session, first.at, once, bid));
-    const attempt = attemptFor(tick);
+    const taking = takingFor(tick);
     const copies = new Copies();
-    const end = (): number => Math.min(attempt.sentAt + leaseMs, until());
+    const end = (): number => Math.min(taking.sentAt + leaseMs, until());
     const inTime = (): boolean => session.clock.atMost() < end();
     const persistence = { kind: "take", firstTimeoutMs: firstTimeoutMs(ttlMs), until: end } as const;
     let outcome: Outcome | undefined;
     try {
-      outcome = await bid.persistAtKnownTime(persistence, (signal) => copies.count(attempt.send(signal, inTime)));
+      outcome = await bid.persistAtKnownTime(persistence, (signal) => copies.count(taking.send(signal, inTime)));
     } catch (error) {
       once?.inVain.doubtfulTicks.set(tick, error);
       failure = error;
       // Only the table's answer is certain. Without one, a copy may have been applied: the SDK's own retries count as copies.
       const isDoubtful = error instanceof LockStoreError && (error.transient || error.retried);
-      if (isDoubtful || copies.sent > 1) attempt.abandon();
+      if (isDoubtful || copies.sent > 1) taking.abandon();
       bid.withdrawn.throwIfAborted();
       if (isTransient(error)) throwIfTooSlow(session, bid, first, error);
-      // The retries of this attempt have already paused until its lease would be over.
+      // The copies of this take have already paused until its lease would be over.
       if (!isTransient(error) || session.clock.atMost() >= until()) throw error;
       continue;
     }
@@ -137,12 +137,12 @@ export async function claimBy<Outcome extends Answer, Granted>(
       await bid.again();
       continue;
     }
-    const granted = attempt.granted(outcome);
+    const granted = taking.granted(outcome);
     if (granted !== undefined) return { kind: "granted", granted };
-    const others = attempt.refused(outcome);
+    const others = taking.refused(outcome);
     // Only the last copy was refused for certain: an earlier copy without an answer may still arrive, and block others.
-    if (copies.unanswered > 0 || outcome.retried) attempt.abandon();
-    for (const uuid of attempt.uuids) once?.inVain.refused.add(uuid);
+    if (copies.unanswered > 0 || outcome.retried) taking.abandon();
+    for (const uuid of taking.uuids) once?.inVain.refused.add(uuid);
     for (const { target, row } of others) {
       session.sightings.note(target.at, row);
       bid.saw(row);
@@ -152,7 +152,7 @@ export async function claimBy<Outcome extends Answer, Granted>(
     // With `untilSuccess`, `done` means that a success was recorded. Otherwise the tick may have been granted to this very
     // call, which has run nothing.
     if (kind === "done" && once?.maxAttempts === undefined) throwIfTickIsOwn(inTheWay[0], once);
-    const isOwn = others.every(({ row }) => session.sightings.isAbandoned(row));
+    const isOwn = others.every(({ row }) => session.sightings.isDisowned(row));
     if (kind !== "held" || !isOwn || after !== undefined) return { kind, inTheWay };
     // Only earlier claims of this process are in the way, and no section uses them: the next claim names their rows, and takes
     // them over.

@@ -80,13 +80,13 @@ export class RowTake {
 
   abandon(): void {
     if (this.#take === undefined) return;
-    this.giveUp();
+    this.disown();
     this.#session.detach(removeWhenItArrives(this.#session, this.lease()));
   }
 
   /** Notes that no section will use this take, wherever its copies are. */
-  giveUp(): void {
-    this.#session.sightings.abandon(this.write.uuid, this.write.attempt);
+  disown(): void {
+    this.#session.sightings.disown(this.write.uuid, this.write.attempt);
   }
 
   isOwn(row: Row | undefined): boolean {
@@ -104,7 +104,7 @@ export class RowTake {
 
   refusedBy(row: Row | undefined): readonly InTheWay[] {
     // The network may deliver a copy later even of a refused claim: no section relies on the row that such a copy writes.
-    this.giveUp();
+    this.disown();
     if (row === undefined) return [];
     if (!this.isOwn(row)) return [{ target: this.#target, row }];
     // Only in a set: an earlier copy of its transaction was applied, and another of its rows was unlocked by force since. So
@@ -163,7 +163,7 @@ export class RowTake {
 
   /** The rule by which it took its row from a holder that was gone. */
   #takeoverOf(replaced: Row | undefined): TakeoverRule | undefined {
-    if (replaced?.uuid === undefined || this.#session.sightings.isAbandoned(replaced)) return undefined;
+    if (replaced?.uuid === undefined || this.#session.sightings.isDisowned(replaced)) return undefined;
     return mayTake(replaced, { earliest: this.write.knowledge.earliest }) ? "expired" : "unchanged";
   }
 }

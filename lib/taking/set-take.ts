@@ -3,12 +3,12 @@ import { memberUuid } from "../protocol/addresses.js";
 import type { Session } from "../session/session.js";
 import type { WriteAllOutcome } from "../store.js";
 import { removeWhenTheyArrive } from "./abandoned-claims.js";
-import type { ClaimAttempt } from "./claim.js";
+import type { Taking } from "./claim.js";
 import type { RowLease, Target } from "./row-lease.js";
 import { type InTheWay, RowTake } from "./row-take.js";
 
 /** The takes of several rows, which go together: one transaction. Either all of the rows are taken, or none. */
-export class SetTake implements ClaimAttempt<WriteAllOutcome, readonly RowLease[]> {
+export class SetTake implements Taking<WriteAllOutcome, readonly RowLease[]> {
   readonly #session: Session;
   readonly #takes: readonly RowTake[];
 
@@ -47,7 +47,7 @@ export class SetTake implements ClaimAttempt<WriteAllOutcome, readonly RowLease[
 
   abandon(): void {
     if (this.sentAt === Number.POSITIVE_INFINITY) return;
-    for (const take of this.#takes) take.giveUp();
+    for (const take of this.#takes) take.disown();
     const leases = this.#takes.map((take) => take.lease());
     removeWhenTheyArrive(this.#session, leases);
   }

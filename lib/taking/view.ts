@@ -65,7 +65,7 @@ export class View {
 
   /** Notes the row that is in the way. A claim that this process has given up has no holder, so it is not named. */
   saw(row: Row): void {
-    if (!this.#session.sightings.isAbandoned(row)) this.#row = row;
+    if (!this.#session.sightings.isDisowned(row)) this.#row = row;
   }
 
   /** Whoever waits after this has pauses of its own. */

@@ -223,7 +223,7 @@ export const PROMISE_DEFECTS: Defects = {
   },
   "a process waits for the lease of its own abandoned claim": {
     takesOut: ["protocol#abandoned-claims"],
-    "session/sightings.ts": { "return this.isAbandoned(seen) ? 0 :": "return" },
+    "session/sightings.ts": { "return this.isDisowned(seen) ? 0 :": "return" },
     test: "behaviour/taking/own-claims",
   },
   "each request leaves as if it was alone": {

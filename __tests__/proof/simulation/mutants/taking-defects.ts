@@ -85,7 +85,7 @@ export const TAKING_DEFECTS: Defects = {
   },
   "a call counts its own earlier claim as another's": {
     takesOut: ["trap 36", "protocol#abandoned-claims: A call never"],
-    "session/sightings.ts": { "uuid !== undefined && this.#abandoned.has(uuid)": "uuid === null" },
+    "session/sightings.ts": { "uuid !== undefined && this.#disowned.has(uuid)": "uuid === null" },
   },
   "a process remembers fewer rows than it asks for at once": {
     takesOut: ["protocol#taking-over", "guarantees#networks-and-crashes: tryLock() and tryRun() decide"],
@@ -169,13 +169,13 @@ export const TAKING_DEFECTS: Defects = {
   },
   "a claim without an answer is sent beyond its lease": {
     takesOut: ["protocol#taking 4"],
-    "taking/claim.ts": { "Math.min(attempt.sentAt + leaseMs, until())": "until()" },
+    "taking/claim.ts": { "Math.min(taking.sentAt + leaseMs, until())": "until()" },
     test: "behaviour/taking/own-claims",
   },
   "nobody takes over by watching": {
     takesOut: ["protocol#taking-over 2", "guarantees#clocks"],
     "session/sightings.ts": {
-      "this.isAbandoned(seen) ? 0 : Math.max(": "this.isAbandoned(seen) ? 0 : 1_000 + 0 * Math.max(",
+      "this.isDisowned(seen) ? 0 : Math.max(": "this.isDisowned(seen) ? 0 : 1_000 + 0 * Math.max(",
     },
     test: "behaviour/taking/takeover",
   },
