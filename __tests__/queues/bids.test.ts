@@ -60,6 +60,18 @@ describe.each(KINDS)("callers of one process that wait for %s", (_kind, lockable
   });
 });
 
+test("callers that time out one by one look at the lock no oftener than one that waits for as long", async () => {
+  const looksOf = async (...waits: readonly number[]): Promise<number> => {
+    const { time, one, other } = hosts();
+    await one.mutex(NAME).lock();
+    const missed = waits.map((waitMs) => time.outcome(other.mutex(NAME).lock({ waitMs })));
+    await Promise.all(missed);
+    return other.told().filter((what) => what === "read lock").length;
+  };
+  const oneByOne = Array.from({ length: 40 }, (_, index) => 100 * (1 + index));
+  expect(await looksOf(...oneByOne)).toBeLessThanOrEqual(1.1 * (await looksOf(4_000)));
+});
+
 test("a place serves several callers: it is drawn, taken, kept and given up in the context of none", async () => {
   const { time, one, other } = hosts();
   const held = await one.mutex(NAME, { fair: true }).lock();

@@ -94,6 +94,43 @@ export const QUEUE_DEFECTS: Defects = {
         "{ leases, waiters }: Line, own: Tenure): boolean { const first = waiters.at(-1);",
     },
   },
+  "a bid goes on when its call has ended": {
+    takesOut: ["protocol#waiting 6"],
+    "taking/bid.ts": { "this.#withdrawal.abort(reason);": "void [reason, this.#withdrawal];" },
+    test: "queues/line",
+  },
+  "the next bid asks what the one before it has just asked": {
+    takesOut: ["protocol#waiting 6"],
+    "queues/line.ts": { "retargeted(bid.view.inTheWay, resource)": "retargeted(undefined, resource)" },
+    test: "queues/bids",
+  },
+  "a look comes with each lease that passes": {
+    takesOut: ["protocol#waiting 6", "protocol#semaphores: A lease that a section leaves"],
+    "taking/polling.ts": { "if (this.#lookAt === undefined) { this": "{ this" },
+    test: "behaviour/semaphores/hand-over",
+  },
+  "a place is drawn in the context of the caller that needs it first": {
+    takesOut: ["protocol#waiting 6"],
+    "queues/fair-line.ts": { "this.#session .inOwnContext(() => this.#draw()) .finally": "this.#draw().finally" },
+    test: "queues/bids",
+  },
+  "a call that needs several permits marks those of its own process": {
+    takesOut: ["protocol#semaphores: A waiter marks"],
+    "kinds/semaphore.ts": { "!isOwn && !isMarkedFor": "(isOwn || true) && !isMarkedFor" },
+    test: "behaviour/semaphores/in-the-way",
+  },
+  "a host that has died is accused of another number of permits": {
+    takesOut: ["protocol#semaphores: A waiter marks"],
+    "kinds/permits.ts": {
+      "const held = heldAmong(session, settings, rows);": "const held = heldAmong(session, settings, rows) && rows;",
+    },
+    test: "behaviour/semaphores/in-the-way",
+  },
+  "a fair lock claims a tick by a look from before it began": {
+    takesOut: ["queue#how-it-works: No claim relies on an old look"],
+    "queues/fair-queue.ts": { "look.sentAt > LOOK_LASTS_MS / 2": "look.sentAt < 0" },
+    test: "behaviour/cron/named-ticks",
+  },
   "a watcher lives on after a lease passed to its waiter": {
     takesOut: ["protocol#semaphores: A lease that a section leaves"],
     "queues/line.ts": {
