@@ -54,7 +54,8 @@ describe.each(KINDS)("trap 52: callers of one process that wait for %s", (_kind,
     const after = since().filter((one) => !one.startsWith("holder: "));
     expect(after).toContain("second: acquired");
     expect(after.some((told) => told.includes("take"))).toBe(true);
-    expect(after).toEqual(after.filter((told) => told.startsWith("second: ")));
+    // A place in a queue serves all callers of the process, so it ends in the context of none of them.
+    expect(after).toEqual(after.filter((told) => /^second: |^undefined: vacate \S*queue#/.test(told)));
     await time.advance(20_000);
     const renewed = since();
     expect(renewed).toContain("second: renewed");
