@@ -154,6 +154,28 @@ test("a process that passes permits on lets another host in after handOverMs, an
   await time.settle(Promise.all(loops));
 });
 
+test("a process that passes a permit on all the time finds one that another host frees", async () => {
+  const { time, one, other } = twoHosts();
+  const held = await other.semaphore(NAME, { permits: 2 }).lock();
+  const semaphore = one.semaphore(NAME, { permits: 2 });
+  const isBusy = () => time.elapsed < 3_000;
+  const worker = async (): Promise<void> => {
+    while (isBusy()) {
+      const lock = await semaphore.lock();
+      await new Promise<void>((resolve) => one.session.clock.alarm(20, resolve));
+      await lock.unlock();
+    }
+  };
+  const work = Promise.all(Array.from({ length: 8 }, worker));
+  await time.advance(1_000);
+  await held.unlock();
+  const freedAt = time.elapsed;
+  await time.advanceUntil(() => one.permit(NAME, held.permit)?.owner === "one" || !isBusy());
+  // The shortest pause is 50 ms.
+  expect(time.elapsed - freedAt).toBeLessThan(200);
+  await time.settle(work);
+});
+
 /** What eight workers of one process send for each section, which lasts that long, while others hold some of four permits. */
 async function requestsForEach({ needed, others }: { needed: number; others: number }, sectionMs: number) {
   const time = new ManualTime();

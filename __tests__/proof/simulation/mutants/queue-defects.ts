@@ -102,9 +102,9 @@ export const QUEUE_DEFECTS: Defects = {
   "the next bid asks what the one before it has just asked": {
     takesOut: ["protocol#waiting 6"],
     "queues/line.ts": { "retargeted(bid.view.inTheWay, resource)": "retargeted(undefined, resource)" },
-    test: "queues/bids",
+    test: "behaviour/semaphores/hand-over",
   },
-  "a look comes with each lease that passes": {
+  "each lease that passes puts the next look off": {
     takesOut: ["protocol#waiting 6", "protocol#semaphores: A lease that a section leaves"],
     "taking/polling.ts": { "if (this.#lookAt === undefined) { this": "{ this" },
     test: "behaviour/semaphores/hand-over",
