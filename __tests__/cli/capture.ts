@@ -42,7 +42,7 @@ export async function capture(cli: InstalledCli, scene: Scene): Promise<Transcri
   await eventually(() => Date.now() > dead.expires.getTime() + 2_000);
   const env = { DYNAMUTEX_TABLE: scene.tableName };
   const printed = new Map<string, string>();
-  for (const line of ["ls --kept", "inspect nightly-report", "inspect --json deploy"]) {
+  for (const line of ["ls --include-free", "inspect nightly-report", "inspect --json deploy"]) {
     printed.set(`dynamutex ${line}`, (await cli.run(line.split(" "), { env })).stdout);
   }
   await Promise.allSettled([one, two, three].map((locks) => locks.close({ drainMs: 0 })));

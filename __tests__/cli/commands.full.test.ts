@@ -52,7 +52,7 @@ describe("inspect", () => {
   });
 });
 
-test("inspect and ls --kept say when a tick was run last, by whom, and whether it has succeeded", async () => {
+test("inspect and ls --include-free say when a tick was run last, by whom, and whether it has succeeded", async () => {
   const owner = "web-1#4711";
   await using locks = scene.host({ owner });
   const [plain, done, due] = ["plain", "done", "due"].map((name) => `${scene.name}-${name}`) as [
@@ -76,7 +76,7 @@ test("inspect and ls --kept say when a tick was run last, by whom, and whether i
     "the tick is due until it succeeds",
   ]);
   expect(shown.some(({ stdout }) => stdout.includes("1970"))).toBe(false);
-  const { stdout } = await command("ls", "--kept", "--prefix", scene.name);
+  const { stdout } = await command("ls", "--include-free", "--prefix", scene.name);
   const lines = stdout
     .trim()
     .split("\n")

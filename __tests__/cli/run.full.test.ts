@@ -391,7 +391,7 @@ test("a table with other keys and a prefix is reached by options or by the envir
   const locked = await cli.run(["run", ...at, "--every", "1h", "a", "--", "true"]);
   const env = { DYNAMUTEX_TABLE: tableName, DYNAMUTEX_KEYS: "name", DYNAMUTEX_KEY_PREFIX: "app/" };
   const [listed, permits] = await Promise.all([
-    cli.run(["ls", "--kept", "--json"], { env }),
+    cli.run(["ls", "--include-free", "--json"], { env }),
     cli.run(["run", "--permits", "2", "a", "--", "true"], { env }),
   ]);
   expect(locked).toMatchObject({ code: 0, stderr: "" });

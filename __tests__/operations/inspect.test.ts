@@ -143,7 +143,7 @@ describe("options of operations are checked before anything is sent", () => {
 
   test.each<readonly [Record<string, unknown>, string]>([
     [{ prefix: 7 }, "prefix"],
-    [{ kept: 1 }, "kept"],
+    [{ includeFree: 1 }, "includeFree"],
     [{ signal: {} }, "signal"],
     [{ prefixes: "a" }, "prefixes"],
   ])("list: %p", (options, option) => {

@@ -116,12 +116,12 @@ describe("list() of a few locks", () => {
     expect(await all(locks, { prefix: "none" })).toEqual([]);
   });
 
-  test("with kept, a lock that is free is given as well if its row remembers something", async () => {
+  test("with includeFree, a lock that is free is given as well if its row remembers something", async () => {
     const { uuid: _, ...free } = rowOf({ expires: 0, fence: 7 });
     await scene.put(free, "kept#1");
     const locks = scene.host();
     expect(await all(locks, { prefix: "kept#" })).toEqual([]);
-    const listed = await all(locks, { prefix: "kept#", kept: true });
+    const listed = await all(locks, { prefix: "kept#", includeFree: true });
     expect(listed).toMatchObject([{ name: "kept#1", uuid: undefined, expires: new Date(0) }]);
   });
 });

@@ -91,7 +91,7 @@ async function take(locks: LockTable, { name, sort }: Address): Promise<void> {
 /** The listing of a whole table, as the command shows it. */
 async function listed(locks: LockTable): Promise<LockInfo[]> {
   const found: LockInfo[] = [];
-  for await (const lock of locks.list({ kept: true })) found.push(lock);
+  for await (const lock of locks.list({ includeFree: true })) found.push(lock);
   const views = found.map((lock) => viewOf(lock, { earliest: 5, latest: 5 }));
   expect(linesOf(views)).toHaveLength(views.length + 1);
   expect(JSON.parse(arrayToJson(views))).toHaveLength(views.length);

@@ -60,7 +60,7 @@ describe.each(TABLES)("on %s", (_, hosts) => {
     expect(await one.mutex("flight").inspect()).toBeNull();
     const kept = [];
     for await (const { name } of one.list({ prefix: "flight" })) expect(name).toBe("held by nobody");
-    for await (const { name } of one.list({ prefix: "flight", kept: true })) kept.push(name);
+    for await (const { name } of one.list({ prefix: "flight", includeFree: true })) kept.push(name);
     expect(kept).toEqual(["flight"]);
     expect(await other.mutex("flight").singleFlight(() => "next")).toBe("next");
   });

@@ -8,7 +8,7 @@ import { arrayToJson, print, printable } from "./output.js";
 
 export interface LsOptions extends TableArguments {
   readonly prefix?: string;
-  readonly kept?: boolean;
+  readonly includeFree?: boolean;
   readonly watch?: boolean;
   readonly json?: boolean;
 }
@@ -27,20 +27,23 @@ export async function ls(options: LsOptions): Promise<number> {
   });
 }
 
-async function look({ locks, clock, keys }: OpenTable, { prefix, kept }: LsOptions): Promise<readonly LockView[]> {
+async function look(
+  { locks, clock, keys }: OpenTable,
+  { prefix, includeFree }: LsOptions,
+): Promise<readonly LockView[]> {
   const listed: LockInfo[] = [];
-  for await (const lock of locks.list({ prefix, kept })) listed.push(lock);
+  for await (const lock of locks.list({ prefix, includeFree })) listed.push(lock);
   const waiting = keys.sort !== undefined ? await countWaiters(locks, listed) : undefined;
   const bounds = clock.wall();
   return inOrder(listed.map((lock) => viewOf(lock, bounds, waiting?.get(lock))));
 }
 
-function textOf(views: readonly LockView[], { json, watch, kept, table = "" }: LsOptions): string {
+function textOf(views: readonly LockView[], { json, watch, includeFree, table = "" }: LsOptions): string {
   if (json) return `${arrayToJson(views)}\n`;
-  if (!watch || !isatty(1)) return `${linesOf(views, { kept }).join("\n")}\n${watch ? "\n" : ""}`;
+  if (!watch || !isatty(1)) return `${linesOf(views, { includeFree }).join("\n")}\n${watch ? "\n" : ""}`;
   const [rows, columns] = [process.stdout.rows || 24, process.stdout.columns || 80]; // a terminal may not know: 0
   const title = `${views.length} locks in table ${printable(table)}, every ${WATCH_MS / 1_000} s, until Ctrl-C`;
-  return inPlace([title.slice(0, columns), "", ...linesOf(views, { columns, kept })], rows);
+  return inPlace([title.slice(0, columns), "", ...linesOf(views, { columns, includeFree })], rows);
 }
 
 const HEADINGS = ["NAME", "KIND", "STATE", "LEFT", "WAITING", "OWNER", "SINCE", "LAST RUN"];
@@ -56,14 +59,14 @@ const STYLES = {
 
 /**
  * Locks as lines of a table, the first of which has the headings: in colours, if stdout is a terminal that has some.
- * `columns` is what a line may be long: a terminal would wrap it. With `kept`, the last column has when each tick was run last.
+ * `columns` is what a line may be long: a terminal would wrap it. With `includeFree`, the last column has when each tick was run last.
  */
 export function linesOf(
   views: readonly LockView[],
-  { columns, kept }: { readonly columns?: number; readonly kept?: boolean | undefined } = {},
+  { columns, includeFree }: { readonly columns?: number; readonly includeFree?: boolean | undefined } = {},
 ): string[] {
   const all = [HEADINGS, ...views.map(cellsOf)];
-  const rows = kept ? all : all.map((cells) => cells.slice(0, -1));
+  const rows = includeFree ? all : all.map((cells) => cells.slice(0, -1));
   const widths = HEADINGS.map((_, column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)));
   return rows.map((cells, index) => {
     const padded = cells.map((cell, column) => cell.padEnd(widths[column] ?? 0));

@@ -26,7 +26,7 @@ export function programWith(command?: readonly string[]): Command {
   tableCommand(program, "ls", ls)
     .description("list the locks that are taken: who, since when, for how much longer, how many wait")
     .option("--prefix <text>", "only locks whose names begin with it")
-    .option("--kept", "free locks as well, whose rows remember a token or a tick")
+    .option("--include-free", "free locks as well, whose rows remember a token or a tick")
     .option("--watch", "look again every 2 s, and redraw in place; each look reads the whole table")
     .option("--json", "JSON: an array with a line for each lock")
     .action(exits(async (options) => (await import("./ls.js")).ls(options)));

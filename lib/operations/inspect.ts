@@ -181,7 +181,7 @@ function waiterInfo({ sort, uuid = "", owner, data, acquired, expires }: Place):
 /** The locks of a table, page by page: a page is read when the one before it has been used up. */
 export async function* listLocks(
   session: Session,
-  { prefix = "", kept = false, signal }: ListOptions,
+  { prefix = "", includeFree = false, signal }: ListOptions,
 ): AsyncGenerator<LockInfo, void, undefined> {
   const isShown = alreadyShown();
   let after: Cursor | undefined;
@@ -194,7 +194,7 @@ export async function* listLocks(
         "A scan of the table goes on where it began: what answers is not DynamoDB; check the endpoint",
       );
     const bounds = session.clock.wall();
-    const shown = rows.filter((row) => kept || isTaken(row, bounds));
+    const shown = rows.filter((row) => includeFree || isTaken(row, bounds));
     for (const info of [...shown.map(infoOf), ...bad.map(infoOfBad)]) {
       signal?.throwIfAborted();
       if (isShown(info)) continue;

@@ -181,7 +181,7 @@ export interface ListOptions {
   /** List only locks whose name, without the table's `keyPrefix`, begins with this. Default: all. */
   readonly prefix?: string | undefined;
   /** Whether to include free locks whose rows stay, because they store a fencing token, a tick or the result of a flight. Default false. */
-  readonly kept?: boolean | undefined;
+  readonly includeFree?: boolean | undefined;
   /** Ends the listing: the iteration throws its reason. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -391,7 +391,7 @@ export function forceUnlockOptions(uuid: string, options: ForceUnlockOptions): F
 
 export const listOptions: OptionsCheck<ListOptions> = optionsCheck(["list()"], () => ({
   prefix: z.optional(text()),
-  kept: flag(),
+  includeFree: flag(),
   signal: signal(),
 }));
 
