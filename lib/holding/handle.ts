@@ -20,7 +20,7 @@ import type { Lease } from "./lease.js";
 import { LossSignal } from "./loss-signal.js";
 import { recordSuccess } from "./record-success.js";
 import { SectionEvents } from "./section-events.js";
-import type { Section } from "./term.js";
+import type { LeaseUser } from "./term.js";
 
 /** One section's handle over a lease, which may have served other sections before and may serve others after. */
 export class HeldLock implements TransferableLock {
@@ -38,7 +38,7 @@ export class HeldLock implements TransferableLock {
   readonly #lease: Lease;
   /** Created when it is first read or aborted. */
   #lossSignal: LossSignal | undefined;
-  readonly #end: (lease: Lease, section: Section) => Promise<void>;
+  readonly #end: (lease: Lease, section: LeaseUser) => Promise<void>;
   readonly #mayHandOff: boolean;
   readonly #events: SectionEvents;
   /** Called if the lease ends before the section does. @internal */
@@ -51,7 +51,7 @@ export class HeldLock implements TransferableLock {
     readonly acquired: number;
     readonly tick?: number | undefined;
     /** What becomes of the lease when the section is over. Default: it is released. */
-    readonly end?: (lease: Lease, section: Section) => Promise<void>;
+    readonly end?: (lease: Lease, section: LeaseUser) => Promise<void>;
     /** Whether the lock may be handed off. Default true. */
     readonly mayHandOff?: boolean;
   }) {

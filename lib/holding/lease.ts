@@ -5,7 +5,7 @@ import { type HeldLease, rowsOf, type Session } from "../session/session.js";
 import { infoOfLease, type RowLease, reasonOf } from "../taking/row-lease.js";
 import { Exit } from "./exit.js";
 import { LOCK_EVENTS, Renewals } from "./renewals.js";
-import { type LeaseEvents, type Section, Term } from "./term.js";
+import { type LeaseEvents, type LeaseUser, Term } from "./term.js";
 
 /**
  * A lease while this process has it, for one section after the other, or for several at once.
@@ -46,11 +46,11 @@ export class Lease extends Term implements HeldLease {
    * A section begins to rely on the lease: the first, the next one that it passes to, or one that joins others.
    * @returns when it began, on `atLeast`.
    */
-  begin(section: Section): number {
-    const joins = this.renewals.haveServed && this.sections.size > 0;
+  begin(user: LeaseUser): number {
+    const joins = this.renewals.haveServed && this.users.size > 0;
     if (!this.renewals.haveServed)
       for (const { at } of rowsOf(this.row)) this.session.contention?.begins(at, this.takenAt);
-    this.watch(section, this.renewals.spread());
+    this.watch(user, this.renewals.spread());
     this.renewals.serve();
     return this.countHold({ joins });
   }
@@ -59,8 +59,8 @@ export class Lease extends Term implements HeldLease {
    * Renews the lease and watches its deadline from before its first section begins, even without `autoRenew`.
    * @param share after which share of the time until it is due the first renewal is sent.
    */
-  watch(section: Section, share = 1): void {
-    if (this.use(section)) this.renewals.start(share);
+  watch(user: LeaseUser, share = 1): void {
+    if (this.use(user)) this.renewals.start(share);
   }
 
   /** The table has refused a guard: the loss that the next renewal would have found is known now. */
@@ -101,7 +101,7 @@ export class Lease extends Term implements HeldLease {
     // Of a revoked section it does, and nobody waits behind that section.
     if (wasInUse && error.reason !== "closed") this.session.forgetLease(this);
     else this.session.leases.loseUuids(this);
-    if (wasInUse) for (const section of this.sections) section.abort(error);
+    if (wasInUse) for (const user of this.users) user.abort(error);
     this.#tellLoss();
   }
 }

@@ -4,8 +4,8 @@ import { rowsOf, type Session } from "../session/session.js";
 import { lossOf, type RowLease } from "../taking/row-lease.js";
 import type { Outcome, Trying, Written } from "../taking/row-writes.js";
 
-/** A section that relies on a lease. It is told once if the lease ends first, and publishes that loss. */
-export interface Section {
+/** Who relies on a lease: a section, a place in a queue, or a writer that waits for readers. It is told once if the lease ends first. */
+export interface LeaseUser {
   abort(reason: unknown): void;
   /** The lease was renewed, which may have shown that others wait for its row. */
   renewed?(): void;
@@ -62,7 +62,7 @@ export abstract class Term {
   protected readonly session: Session;
   protected readonly events: LeaseEvents;
   /** One, or none; several on the shared side of a shared mutex. */
-  protected readonly sections: Set<Section> = new Set();
+  protected readonly users: Set<LeaseUser> = new Set();
   #row: RowLease;
   #state: State = { kind: "idle" };
   #writing: Writing | undefined;
@@ -137,7 +137,7 @@ export abstract class Term {
   }
 
   get hasSections(): boolean {
-    return this.sections.size > 0;
+    return this.users.size > 0;
   }
 
   get isIdle(): boolean {
@@ -156,8 +156,8 @@ export abstract class Term {
   }
 
   /** A section relies on it from here on, and its deadline is watched. @returns whether no other did. */
-  protected use(section: Section): boolean {
-    this.sections.add(section);
+  protected use(user: LeaseUser): boolean {
+    this.users.add(user);
     if (this.#state.kind === "in-use") return false;
     const since = this.session.clock.atLeast();
     this.#state = { kind: "in-use", since, maxHoldEnds: Number.POSITIVE_INFINITY, cancelDeadline: nothing };
@@ -184,9 +184,9 @@ export abstract class Term {
    * A section has ended in time. Until the next one begins, no section relies on the lease, so none can lose it.
    * @returns whether no other section relies on the lease.
    */
-  endSection(section: Section): boolean {
-    this.sections.delete(section);
-    if (this.sections.size > 0) return false;
+  endUse(user: LeaseUser): boolean {
+    this.users.delete(user);
+    if (this.users.size > 0) return false;
     if (this.#state.kind === "in-use") this.#become({ kind: "idle" });
     return true;
   }
@@ -282,7 +282,7 @@ export abstract class Term {
         if (isLate) return { kind: "unknown", cause: lossOf(this.row, "expired") };
         this.events.renewed(this.row, this.deadline - this.session.clock.atMost());
         // It may have found a mark.
-        if (this.turnLeftMs < Number.POSITIVE_INFINITY) for (const section of this.sections) section.renewed?.();
+        if (this.turnLeftMs < Number.POSITIVE_INFINITY) for (const user of this.users) user.renewed?.();
         return written;
       case "lost":
         return { kind: "lost", why: this.hasRunOut ? "expired" : this.markLost(written.why).reason };

@@ -1,4 +1,4 @@
-import type { Section } from "../holding/term.js";
+import type { LeaseUser } from "../holding/term.js";
 import { type Claimed, looksFreeIn } from "../taking/claim.js";
 import { Polling } from "../taking/polling.js";
 import type { InTheWay } from "../taking/row-take.js";
@@ -7,7 +7,7 @@ import { Kind, type QueueRules, type ResourceClaim, rowTarget, type Tenure, take
 import { grantedUnless, lookForReaders, WRITER_GATE } from "./shared-mutex-rows.js";
 
 /** Stands for a writer that waits for readers, so that its lease is renewed. It is told nothing: the writer checks `lease.held`. */
-const WAITING_WRITER: Section = { abort: () => undefined };
+const WAITING_WRITER: LeaseUser = { abort: () => undefined };
 
 /**
  * The exclusive side of a shared mutex. Each side puts its own flag first and looks at the other's afterwards, so one of the
@@ -58,7 +58,7 @@ export class ExclusiveSide extends Kind {
       } else if (found) {
         await bid.again();
       } else {
-        lease.endSection(WAITING_WRITER);
+        lease.endUse(WAITING_WRITER);
         break;
       }
     }

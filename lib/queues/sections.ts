@@ -1,6 +1,6 @@
 import { HeldLock } from "../holding/handle.js";
 import type { Lease } from "../holding/lease.js";
-import type { Section } from "../holding/term.js";
+import type { LeaseUser } from "../holding/term.js";
 import { ExclusiveSide } from "../kinds/exclusive.js";
 import { type Kind, type Resource, resourceKey, type Tenure } from "../kinds/kind.js";
 import { MutexKind } from "../kinds/mutex.js";
@@ -211,7 +211,7 @@ export class Sections {
     if (call.isSettled) return false;
     const { session } = this;
     const { lease, resource } = own;
-    const end = (_ended: Lease, section: Section) => this.#sectionEnded(own, section);
+    const end = (_ended: Lease, section: LeaseUser) => this.#sectionEnded(own, section);
     const mayHandOff = resource.kind.rowDecides && own.request.flight === undefined;
     const lock = call.inContext(() => {
       const held = new HeldLock({ session, lease, acquired, tick, end, mayHandOff });
@@ -255,12 +255,12 @@ export class Sections {
   }
 
   /** A section has ended. If it was the last on its lease, that passes to the next caller of this process, or is released. */
-  async #sectionEnded(own: Tenure, section: Section): Promise<void> {
+  async #sectionEnded(own: Tenure, section: LeaseUser): Promise<void> {
     const { lease, resource } = own;
     // Asked before any look: the lease may end during one, and the turn of this process was over all the same.
     const { stands } = lease;
     const { halfAt } = lease.exit.endingNow();
-    if (!lease.endSection(section)) {
+    if (!lease.endUse(section)) {
       if (lease.lost !== undefined) throw lease.lost;
       return;
     }
@@ -290,7 +290,7 @@ export class Sections {
    * Passes the lease to the next caller of this process, unless it takes too long: then that caller asks the table.
    * @returns whether a section has begun on it.
    */
-  async #passOn(line: Line, own: Tenure, halfAt: number, section?: Section): Promise<boolean> {
+  async #passOn(line: Line, own: Tenure, halfAt: number, section?: LeaseUser): Promise<boolean> {
     if (!own.isOpen || !(await own.lease.renewals.renewForNext(halfAt))) return false;
     if (section instanceof HeldLock) own.before = section;
     return this.#pass(line, own);

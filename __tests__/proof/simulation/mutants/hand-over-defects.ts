@@ -75,8 +75,8 @@ export const HAND_OVER_DEFECTS: Defects = {
   "the loss of a passed lease is told to the section before": {
     takesOut: ["protocol#losing"],
     "holding/lease.ts": {
-      "begin(section: Section): number {":
-        "firstSection: Section | undefined; begin(section: Section): number { section = this.firstSection ??= section;",
+      "begin(user: LeaseUser): number {":
+        "firstUser: LeaseUser | undefined; begin(user: LeaseUser): number { user = this.firstUser ??= user;",
     },
   },
   "a renewal leaves before one whose lease ends first": {

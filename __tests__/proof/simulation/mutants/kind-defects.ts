@@ -102,7 +102,7 @@ export const KIND_DEFECTS: Defects = {
   },
   "the first section that ends takes the row from those that share it": {
     takesOut: ["protocol#shared-mutexes 6"],
-    "queues/sections.ts": { "if (!lease.endSection(section)) {": "if ((lease.endSection(section), false)) {" },
+    "queues/sections.ts": { "if (!lease.endUse(section)) {": "if ((lease.endUse(section), false)) {" },
   },
   "a token is resumed twice": {
     takesOut: [
