@@ -89,15 +89,15 @@ export class LockTimeoutError extends LockError {
     lockName: string,
     waitedMs: number,
     holder: LockInfo | undefined,
-    options?: ErrorOptions & { readonly inThisProcess?: boolean; readonly because?: string | undefined },
+    options?: ErrorOptions & { readonly seen?: string | undefined; readonly because?: string | undefined },
   );
   constructor(
     lockName: string,
     waitedMs: number,
     holder: LockInfo | undefined,
-    options: ErrorOptions & { readonly inThisProcess?: boolean; readonly because?: string | undefined } = {},
+    options: ErrorOptions & { readonly seen?: string | undefined; readonly because?: string | undefined } = {},
   ) {
-    const by = holder === undefined ? "" : `; ${lastSeen(holder, options.inThisProcess)}`;
+    const by = holder === undefined ? "" : `; ${options.seen ?? lastSeen(holder)}`;
     const why = options.because === undefined ? "" : `. ${options.because}`;
     super("LOCK_TIMEOUT", `Lock ${show(lockName)} was not free within ${Math.round(waitedMs)} ms${by}${why}`, options);
     this.lockName = lockName;
@@ -107,13 +107,11 @@ export class LockTimeoutError extends LockError {
 }
 
 /** @internal Who is in the way of a call, as its error says it. */
-export function lastSeen({ uuid, owner, expires, handedOff }: LockInfo, inThisProcess = false): string {
+export function lastSeen({ uuid, owner, expires, handedOff }: LockInfo): string {
   const until = expires.toISOString();
   if (uuid === undefined)
     return `last seen without a holder, last held by ${owner}, and kept until ${until}, which no unlock can end`;
-  if (!inThisProcess) return `last seen ${handedOff ? "handed off" : "held"} by ${owner} until ${until}`;
-  const nested = "If that section awaits this call, waiting longer does not help: a mutex is not re-entrant";
-  return `last seen held by a section of this process, ${owner}, until ${until}. ${nested}`;
+  return `last seen ${handedOff ? "handed off" : "held"} by ${owner} until ${until}`;
 }
 
 /**

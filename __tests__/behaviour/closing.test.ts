@@ -177,7 +177,7 @@ describe("what runs when the drain is over", () => {
     const failed = (await closing) as AggregateError;
     expect(failed).toBeInstanceOf(AggregateError);
     expect(failed.errors).toEqual([lost]);
-    expect(failed.message).toMatch(/^Lock "a" was revoked: .* Unlock every lock .* longer drainMs$/);
+    expect(failed.message).toMatch(/^Lock "a" was revoked: .* Unlock every lock, .* longer drainMs$/);
     expect(time.elapsed).toBe(3_000);
     expect([time.timers, host.closed]).toEqual([0, 1]);
   });
@@ -389,7 +389,8 @@ describe("an unlock() that was forgotten", () => {
     await time.advance(1);
     expect(warnings).toEqual([
       `close() has waited for 5 s for lock ${JSON.stringify(scene.name)} to be unlocked, and revokes what is left after 10 s. ` +
-        "Unlock every lock before its section awaits close(), end sections when lock.signal aborts, or set a longer drainMs",
+        "Unlock every lock, by `await using lock = …`, `await lock.unlock()` or `mutex.run()`, before its section awaits close(); " +
+        "end sections when lock.signal aborts, or set a longer drainMs",
     ]);
     await time.advance(60_000);
     expect(await closed).toMatchObject({ errors: [REVOKED] });

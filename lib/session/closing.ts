@@ -142,8 +142,12 @@ export class Closing {
   }
 }
 
+/** What ends a lock, where it may have been forgotten. */
+export const HOW_TO_UNLOCK = "`await using lock = …`, `await lock.unlock()` or `mutex.run()`";
+
 const REMEDY =
-  "Unlock every lock before its section awaits close(), end sections when lock.signal aborts, or set a longer drainMs";
+  `Unlock every lock, by ${HOW_TO_UNLOCK}, before its section awaits close(); end sections when lock.signal aborts, or set a ` +
+  "longer drainMs";
 
 const REMEDY_INSIDE = "Call close() after the section has ended, or do not await it there";
 

@@ -8,7 +8,8 @@ import { onAbort } from "../session/abort-listening.js";
 import { TooLate } from "../session/backlog.js";
 import type { Session } from "../session/session.js";
 import { replyAlarm } from "../time/clock.js";
-import { leaseInUse, watchLongWait } from "./stuck.js";
+import { lastSeenHere } from "./own-sections.js";
+import { watchLongWait } from "./stuck.js";
 
 /** How long a call waits for a first answer from the table, however long it would wait for the lock. */
 export const FIRST_ANSWER_MS = 10_000;
@@ -218,9 +219,10 @@ export class Call<Answer> {
 
   /** @param because why it ends before its time, or why it has to wait. */
   timeout(because?: string): LockTimeoutError {
-    const inThisProcess = leaseInUse(this.#session, this.holder?.uuid) !== undefined;
-    const options = { inThisProcess, because, ...(this.failure !== undefined && { cause: this.failure }) };
-    return new LockTimeoutError(this.name ?? "", this.waitedMs, this.holder, options);
+    const { holder } = this;
+    const seen = holder && lastSeenHere(this.#session, holder);
+    const options = { seen, because, ...(this.failure !== undefined && { cause: this.failure }) };
+    return new LockTimeoutError(this.name ?? "", this.waitedMs, holder, options);
   }
 
   /** Publishes that the call ends without the lock. */

@@ -1,7 +1,9 @@
 import { publish } from "../diagnostics.js";
 import type { LockInfo } from "../lock-info.js";
 import { displayTime } from "../protocol/lease-time.js";
-import type { HeldLease, Session } from "../session/session.js";
+import { HOW_TO_UNLOCK } from "../session/closing.js";
+import type { Session } from "../session/session.js";
+import { type LeaseInUse, leaseInUse, ownSections } from "./own-sections.js";
 
 /** How long a call waits before that is told. */
 const LONG_MS = 5_000;
@@ -54,28 +56,8 @@ export function watchLongWait(session: Session, call: WaitingCall): () => void {
   };
 }
 
-/**
- * The lease that this process has under a uuid: on this table, or on the same table by way of another `LockTable` that names
- * the same owner. Another owner would be another host, such as one of a table in memory.
- */
-function leaseOfThisProcess({ leases, owner }: Session, uuid: string | undefined): HeldLease | undefined {
-  const lease = uuid === undefined ? undefined : leases.with(uuid);
-  return lease?.info.owner === owner ? lease : undefined;
-}
-
-/** The same lease, if a section runs on it. */
-export function leaseInUse(session: Session, uuid: string | undefined): LeaseInUse | undefined {
-  const lease = leaseOfThisProcess(session, uuid);
-  return lease !== undefined && isInUse(lease) ? lease : undefined;
-}
-
-type LeaseInUse = HeldLease & { readonly inUseSince: number };
-
-function isInUse(lease: HeldLease): lease is LeaseInUse {
-  return lease.inUseSince !== undefined;
-}
-
-function tell({ clock }: Session, call: number, { row, inUseSince }: LeaseInUse, waitedMs: number): void {
+function tell(session: Session, call: number, { row, info, inUseSince }: LeaseInUse, waitedMs: number): void {
+  const { clock } = session;
   const { name } = row.at;
   const heldMs = clock.atLeast() - inUseSince;
   const bounds = clock.wall();
@@ -84,11 +66,12 @@ function tell({ clock }: Session, call: number, { row, inUseSince }: LeaseInUse,
   // A clock without `stay` is set by hand, in a test: some seconds on it are no reason for a warning.
   if (isWarned || clock.stay === undefined) return;
   isWarned = true;
+  const { held, each, remedy } = ownSections(session, info);
   process.emitWarning(
-    `Lock ${JSON.stringify(name)}: a call has waited for ${seconds(waitedMs)} s behind a section of its own process, which ` +
-      `has held the lock for ${seconds(heldMs)} s${since === undefined ? "" : `, since ${since.toISOString()}`}. If that ` +
-      "section awaits this call, neither ends: a mutex is not re-entrant, so use the lock that the section has. Otherwise see " +
-      "that the section ends. Further such calls of this process are told on the channel dynamutex:stuck alone",
+    `Lock ${JSON.stringify(name)}: a call has waited for ${seconds(waitedMs)} s, and the lock is ${held}, for ` +
+      `${seconds(heldMs)} s${since === undefined ? "" : `, since ${since.toISOString()}`}. If ${each} awaits this call, ` +
+      `neither ends: ${remedy}. Otherwise see that the section ends, and unlocks by ${HOW_TO_UNLOCK}. Further such calls of this ` +
+      "process are told on the channel dynamutex:stuck alone",
     "DynamutexWarning",
   );
 }

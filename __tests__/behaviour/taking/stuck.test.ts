@@ -56,6 +56,9 @@ describe("a call that waits behind one section of its own process", () => {
     expect(text).toContain(JSON.stringify(scene.name));
     expect(text).toContain(since.toISOString());
     expect(text).toContain("If that section awaits this call, neither ends: a mutex is not re-entrant");
+    expect(text).toContain(
+      "see that the section ends, and unlocks by `await using lock = …`, `await lock.unlock()` or",
+    );
     await time.advance(10 * STUCK_MS);
     expect([stuck.length, warnings.length, waiting.settled]).toEqual([1, 1, false]);
     await lock.unlock();
@@ -149,7 +152,7 @@ describe("whichever call took the lock, and whichever waits,", () => {
     ],
   ] as const;
 
-  test.each(CASES)("%s, then %s: it is told after 5 s, and in the timeout", async (_taken, _waits, take, wait) => {
+  test.each(CASES)("%s, then %s: it is told after 5 s, and in the timeout", async (_taken, waits, take, wait) => {
     const stuck = hear("dynamutex:stuck");
     const time = new ManualTime();
     const locks = host(time);
@@ -157,7 +160,11 @@ describe("whichever call took the lock, and whichever waits,", () => {
     await scene.play(time, () => scene.proxy.requests.length > 0 && locks.toJSON().held > 0, 10);
     const waiting = wait(locks);
     const refused = expect(waiting).rejects.toThrow(
-      /held by a section of this process, .*, until .*\. If that section awaits this call, waiting longer does not help: a mutex is not re-entrant$/,
+      new RegExp(
+        `held by a section of this process${waits === "another" ? " with its only permit" : ""}, .*, until .*\\. ` +
+          "If that section awaits this call, waiting longer does not help: (" +
+          "a (shared )?mutex is not re-entrant, so use the lock that the section has|take all permits that a section needs .*)$",
+      ),
     );
     const watched = watch(waiting.catch(() => undefined));
     await scene.play(time, () => watched.settled, 500);
