@@ -30,10 +30,20 @@ export function freePermits(session: Session, { settings, permits }: Resource, r
   return numbersTo(permits).filter((permit) => !taken.has(permit));
 }
 
-/** The held permits, the newest first. */
+/** The held permits. The first is the one that is named: the newest; of a rate, the one that is free first. */
 export function heldOf(session: Session, resource: Resource, rows: readonly Row[]): readonly InTheWay[] {
-  const inOrder = heldAmong(session, resource.settings, rows).toSorted((one, other) => other.acquired - one.acquired);
+  const isRate = resource.settings.perMs > 0;
+  const inOrder = heldAmong(session, resource.settings, rows).toSorted(isRate ? freeFirst : newestFirst);
   return inOrder.map((row) => inTheWayAt(resource, row));
+}
+
+const newestFirst = (one: Row, other: Row): number => other.acquired - one.acquired;
+
+/** Nobody knows when a section ends: those permits come last, and of them the one that was taken first. */
+function freeFirst(one: Row, other: Row): number {
+  const [isKept, isOtherKept] = [one.uuid === undefined, other.uuid === undefined];
+  if (isKept !== isOtherKept) return isKept ? -1 : 1;
+  return isKept ? one.expires - other.expires : one.acquired - other.acquired;
 }
 
 /** The rows that a claim made now would not take. */

@@ -124,6 +124,34 @@ describe("a rate of a semaphore", () => {
     expect(await start(1)).toBe(true);
   });
 
+  test("ends a call that waits too short with the permit that is free first, and not the one that was taken last", async () => {
+    const { time, semaphores, start } = hostsWith(2, { permits: 3 });
+    for (const after of [0, 10_000, 10_000]) {
+      await time.advance(after);
+      await start(0);
+    }
+    for (const waitMs of [0, 5_000]) {
+      const message = expect(semaphores[1]?.lock({ waitMs })).rejects.toThrow(
+        "and kept until 2030-01-01T00:01:00.001Z, ",
+      );
+      await time.advance(6_000);
+      await message;
+    }
+  });
+
+  test("of permits that are kept and in use, names one that is kept: nobody knows when a section ends", async () => {
+    const { time, semaphores, start } = hostsWith(2, { permits: 2 });
+    const permit = await semaphores[0]?.lock();
+    await time.advance(10_000);
+    await start(0);
+    const message = expect(semaphores[1]?.lock({ waitMs: 0 })).rejects.toThrow(
+      "and kept until 2030-01-01T00:01:10.001Z, ",
+    );
+    await time.advance(1_000);
+    await message;
+    await permit?.unlock();
+  });
+
   test("ends a call that waits too short with the name of who had the permit, and until when it is kept", async () => {
     const { time, semaphores, start } = hostsWith(2, { permits: 1 });
     await start(0);
