@@ -29,14 +29,39 @@ describe("a line that cannot be understood says in one line what to type:", () =
       "unknown option '--tll' (Did you mean --ttl?): otherwise give exactly one NAME before --, in quotes if it is a " +
         "variable, and none that begins with -",
     ],
-    ["a timeout", "run --timeout 5s deploy -- true", "unknown option '--timeout' (Did you mean --wait?)"],
+    [
+      "a timeout, which may bound the wait or the run",
+      "run --timeout 5m deploy -- true",
+      "unknown option '--timeout': --wait 5m bounds the wait for the lock, and nothing else; to bound the run, put timeout, of " +
+        "coreutils, before the command: dynamutex run NAME -- timeout 5m COMMAND",
+    ],
+    [
+      "one without a unit, as others have it",
+      "run --timeout=90 deploy -- true",
+      "unknown option '--timeout=90': --wait 90s bounds the wait for the lock, and nothing else; to bound the run, put timeout, of " +
+        "coreutils, before the command: dynamutex run NAME -- timeout 90s COMMAND",
+    ],
+    [
+      "a bound of the run",
+      "run --max-hold 1h30m deploy -- true",
+      "unknown option '--max-hold': to bound the run, put timeout, of coreutils, before the command: " +
+        "dynamutex run NAME -- timeout 5m COMMAND",
+    ],
     [
       "an option of the library",
       "run --waitTimeoutMs 5 deploy -- true",
-      "unknown option '--waitTimeoutMs' (Did you mean --wait?)",
+      "unknown option '--waitTimeoutMs' (Did you mean --wait 5ms?)",
     ],
+    [
+      "a lock's timeout",
+      "run --lock-timeout 30 deploy -- true",
+      "unknown option '--lock-timeout' (Did you mean --wait 30s?)",
+    ],
+    ["a short option of flock", "run -w 5 deploy -- true", "unknown option '-w' (Did you mean --wait 5s?)"],
+    ["another", "run -E 0 deploy -- true", "unknown option '-E' (Did you mean --busy-code?)"],
+    ["an option of run, given to another command", "inspect --nonblock deploy", "unknown option '--nonblock'"],
     ["an option of flock", "run --nonblock deploy -- true", "unknown option '--nonblock' (Did you mean --no-wait?)"],
-    ["a lease", "run --lease 5s deploy -- true", "unknown option '--lease' (Did you mean --ttl?)"],
+    ["a lease", "run --lease 5s deploy -- true", "unknown option '--lease' (Did you mean --ttl 5s?)"],
     ["a table's name", "ls --table-name locks", "unknown option '--table-name' (Did you mean --table?)"],
     ["a misspelt command", "inspct deploy", "unknown command 'inspct' (Did you mean inspect?)"],
     ["locks for ls", "locks", "unknown command 'locks' (Did you mean ls?)"],
@@ -129,6 +154,18 @@ test("where nothing listens, the command says so as soon as the first connection
   expect(code).toBe(125);
   expect(stderr.match(/^dynamutex: nothing listens at .* is tried again until its time is over$/gm)).toHaveLength(1);
   expect(stderr).toMatch(/\ndynamutex: GetItem failed: nothing listens at 127\.0\.0\.1:9: /);
+});
+
+test("of a secret with a newline at its end the command says so, also where no signature is checked", async () => {
+  const env = { DYNAMUTEX_TABLE: scene.tableName, AWS_ACCESS_KEY_ID: "test", AWS_SECRET_ACCESS_KEY: "hunter2\n" };
+  const { code, stderr } = await cli.run(["inspect", scene.name], { env });
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringMatching(
+      /^dynamutex: there is a newline or a space at the .* AWS_SECRET_ACCESS_KEY, .* it\n$/,
+    ),
+  });
+  expect(stderr).not.toContain("hunter2");
 });
 
 test("where nothing answers and a proxy is set, the command says that it does not use that", async () => {

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer as createHttpServer, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { defaultClient } from "../../lib/dynamodb/default-client.js";
 import { storeFailure } from "../../lib/dynamodb/failures.js";
@@ -13,11 +13,14 @@ import { LockStoreError } from "../../lib/errors.js";
 import { type LockTableOptions, tableLayout } from "../../lib/options/table.js";
 import { lockAt } from "../../lib/protocol/addresses.js";
 import { systemClock } from "../../lib/time/clock.js";
+import { useWarnings } from "../support/diagnostics.js";
 import { eventually } from "../support/eventually.js";
 import { pageAt } from "../support/pages.js";
 import { takeWith } from "../support/store-cases.js";
 import { createTestTable, testClient } from "../support/table.js";
 import { FREE, vacateOf } from "../support/write-cases.js";
+
+const warnings = useWarnings();
 
 const forever = new AbortController().signal;
 
@@ -455,16 +458,46 @@ describe("the client of the environment", () => {
     );
   });
 
-  test("whose key ends with a newline says so, and in which variables to look", async () => {
-    environment({
-      ...KEYS,
-      AWS_REGION: "us-east-1",
-      AWS_SESSION_TOKEN: "token\n",
-      AWS_ENDPOINT_URL: "http://127.0.0.1:9",
-    });
+  const PADDED = "there is a newline or a space at the beginning or end of ";
+
+  test("whose key ends with a newline says so, with the variable", async () => {
+    const elsewhere = { AWS_REGION: "us-east-1", AWS_ENDPOINT_URL: "http://127.0.0.1:9" };
+    environment({ ...KEYS, ...elsewhere, AWS_SESSION_TOKEN: "token\n" });
     const failure = await takeFailure(clientWith());
     expect(failure).toMatchObject({ transient: false, answered: false });
-    expect(failure.message).toMatch(/line break.*AWS_SESSION_TOKEN, .*newline at the end/);
+    expect(failure.message).toContain(`may hold: ${PADDED}AWS_SESSION_TOKEN, which no key of AWS has: remove it`);
+    // A client of one's own may have its keys from elsewhere.
+    environment({ ...KEYS, ...elsewhere });
+    const credentials = { accessKeyId: "key\n", secretAccessKey: "test" };
+    const other = await takeFailure(
+      new DynamoDBClient({ endpoint: "http://127.0.0.1:9", region: "us-east-1", credentials }),
+    );
+    expect(other.message).toMatch(/line break.*check AWS_ACCESS_KEY_ID, .*newline at the end/);
+  });
+
+  test("is warned of a key with white space round it before anything is sent, once, and never with the key", () => {
+    const secret = { AWS_SECRET_ACCESS_KEY: "hunter2\n" };
+    environment({ ...KEYS, ...secret, AWS_PROFILE: "other" });
+    clientWith();
+    environment({ ...secret, AWS_SESSION_TOKEN: " token" });
+    clientWith();
+    expect(warnings).toEqual([]);
+    environment({ ...KEYS, ...secret });
+    for (const _ of [1, 2]) clientWith();
+    expect(warnings).toEqual([
+      `${PADDED}AWS_SECRET_ACCESS_KEY, which no key of AWS has: remove it there, or in the secret or file that the variable is ` +
+        "set from. DynamoDB refuses what is signed with it",
+    ]);
+    environment({ ...KEYS, ...secret, AWS_ACCESS_KEY_ID: " test" });
+    clientWith();
+    expect(warnings[1]).toContain(`${PADDED}AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, `);
+  });
+
+  test.each(["InvalidSignatureException", "UnrecognizedClientException"])("%s names such a variable", async (code) => {
+    const endpoint = await refusing(code, "told so", 400);
+    environment({ ...KEYS, AWS_SECRET_ACCESS_KEY: "test\n", AWS_REGION: "us-east-1", AWS_ENDPOINT_URL: endpoint });
+    const { message } = await takeFailure(clientWith());
+    expect(message).toContain(`: ${PADDED}AWS_SECRET_ACCESS_KEY, `);
   });
 
   test("without a region says how to give one", async () => {

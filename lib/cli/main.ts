@@ -33,17 +33,40 @@ async function main(argv: readonly string[]): Promise<void> {
   }
 }
 
-/** What other commands call these options, such as flock and timeout, and what the library calls them. */
+/** What other commands call the options of `run`, such as flock, and what the library calls them. */
 const FLAGS: Readonly<Record<string, RegExp>> = {
-  "--wait": /^(acquire-?|lock-?)?timeout(-?ms)?$|^max-?wait(-?ms)?$|^wait-?(ms|timeout(-?ms)?)$/i,
-  "--no-wait": /^(nonblock|nb|no-?block|fail-?fast)$/i,
+  "--wait": /^(acquire|lock)-?timeout(-?ms)?$|^max-?wait(-?ms)?$|^wait-?(ms|timeout(-?ms)?)$|^w$/i,
+  "--no-wait": /^(nonblock|nb|no-?block|fail-?fast|n)$/i,
   "--ttl": /^(lease|lease-?(duration|time|ms)|ttl-?ms|expiry?)$/i,
-  "--busy-code": /^conflict-exit-code$/i,
+  "--busy-code": /^(conflict-exit-code|E)$/,
   "--table": /^table-?name$/i,
 };
 
-function flagFor(name = ""): string | undefined {
-  return Object.keys(FLAGS).find((flag) => FLAGS[flag]?.test(name));
+/** What may be meant to bound the run. There is no such option: a lock is held until the command has ended. */
+const BOUNDS_RUN = /^(max-?(hold|time|run-?time|duration)|run-?timeout|time-?limit|deadline)(-?ms)?$/i;
+
+/** What is said of an option that others have. Undefined for any other. */
+function insteadOf(option: string, argv: readonly string[]): string | undefined {
+  const [command] = argv;
+  const [, name = "", given] = /'--?([\w-]+)(?:=([^']*))?'/.exec(option) ?? [];
+  const next = argv[argv.findIndex((word) => /^--?/.test(word) && word.replace(/^--?/, "") === name) + 1];
+  const value = durationIn(given ?? next, name);
+  const flag = Object.keys(FLAGS).find((known) => FLAGS[known]?.test(name));
+  if (flag === "--table") return ` (Did you mean ${flag}?)`;
+  if (command !== "run") return undefined;
+  if (flag !== undefined) return ` (Did you mean ${flag}${/^--(wait|ttl)$/.test(flag) && value ? ` ${value}` : ""}?)`;
+  const ofCoreutils = /^[\d.]+[smhd]$/.test(value ?? "") ? value : "5m";
+  const bound = `put timeout, of coreutils, before the command: dynamutex run NAME -- timeout ${ofCoreutils} COMMAND`;
+  if (/^timeout(-?ms)?$/i.test(name)) {
+    return `: --wait ${value ?? "5m"} bounds the wait for the lock, and nothing else; to bound the run, ${bound}`;
+  }
+  return BOUNDS_RUN.test(name) ? `: to bound the run, ${bound}` : undefined;
+}
+
+/** A duration with its unit: a number without one is in seconds, as with flock and timeout, unless the option's name says otherwise. */
+function durationIn(value = "", name: string): string | undefined {
+  if (/^\d+(\.\d+)?$/.test(value)) return `${value}${/ms$/i.test(name) ? "ms" : "s"}`;
+  return /^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(value) ? value : undefined;
 }
 
 const ONE_NAME = "give exactly one NAME before --, in quotes if it is a variable, and none that begins with -";
@@ -57,8 +80,8 @@ function lineOf({ code, message }: CommanderError, argv: readonly string[], comm
   if (code === "commander.unknownOption" && first.startsWith("-")) {
     return `${said}: give the command first, and its options behind it: dynamutex COMMAND [options]`;
   }
-  const flag = code === "commander.unknownOption" ? flagFor(/'--([\w-]+)'/.exec(said)?.[1]) : undefined;
-  if (flag !== undefined) return `${said} (Did you mean ${flag}?)`;
+  const instead = code === "commander.unknownOption" ? insteadOf(said, argv) : undefined;
+  if (instead !== undefined) return `${said}${instead}`;
   // A name that begins with - is taken for an option: then the guess is wrong.
   const isMaybeName = first === "run" && command !== undefined;
   if (guess !== undefined) return `${said} ${guess}${isMaybeName ? `: otherwise ${ONE_NAME}` : ""}`;

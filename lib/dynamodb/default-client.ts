@@ -1,6 +1,7 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { adopt } from "./attempts.js";
 import { Connections, type ConnectionsOptions } from "./connections.js";
+import { warnOfPaddedKey } from "./padded-key.js";
 
 const RETRIES = { retryMode: "standard", maxAttempts: 1 };
 
@@ -13,6 +14,7 @@ const RETRIES = { retryMode: "standard", maxAttempts: 1 };
  * socket: each attempt has one of ours, and so has a connection that is being made.
  */
 export function defaultClient(options: ConnectionsOptions = {}): DynamoDBClient {
+  warnOfPaddedKey();
   const connections = new Connections(options);
   const requestHandler = {
     connectionTimeout: 0,

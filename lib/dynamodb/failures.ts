@@ -5,6 +5,7 @@ import type {
   TransactionCanceledException,
 } from "@aws-sdk/client-dynamodb";
 import { LockStoreError } from "../errors.js";
+import { paddedKey } from "./padded-key.js";
 import { missingPermission, refusedKey } from "./permissions.js";
 import { unreachable } from "./unreachable.js";
 import { unreadableFile } from "./unreadable-file.js";
@@ -86,16 +87,17 @@ const REMEDIES: Readonly<Record<string, (context: RequestContext, message: strin
     "the credentials have expired. The AWS SDK reads a file of credentials once in a process: renew them and start the process " +
     "again, or use a role or a provider that renews them by itself",
   UnrecognizedClient: () =>
-    "DynamoDB does not know these credentials: check the access key, the session token and the region",
+    `DynamoDB does not know these credentials: ${paddedKey() ?? "check the access key, the session token and the region"}`,
   InvalidSignature: () =>
-    "DynamoDB refused the signature: check the secret access key, and that the host's clock is right",
+    `DynamoDB refused the signature: ${paddedKey() ?? "check the secret access key, and that the host's clock is right"}`,
 };
 
 /** What Node says of a signature that holds a line break. */
 const INVALID_HEADER = /^Invalid character in header content/;
 const UNSENDABLE_KEY =
-  "the AWS access key or session token holds a line break or another character that no HTTP header may hold: check " +
-  "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or the secret that they come from, for a newline at the end";
+  "the AWS access key or session token holds a line break or another character that no HTTP header may hold";
+const WHERE_TO_LOOK =
+  "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or the secret that they come from, for a newline at the end";
 
 /** What an SDK says of a command that another version of it has made. */
 const OTHER_SDK = /\b\w+Middleware(Options)? is not found when adding\b/;
@@ -260,7 +262,7 @@ function remedyFor(failure: Failure, context: RequestContext): string | undefine
   if (known !== undefined) return known(context, failure.message);
   const file = unreadableFile(failure);
   if (file !== undefined) return file;
-  if (INVALID_HEADER.test(failure.message)) return UNSENDABLE_KEY;
+  if (INVALID_HEADER.test(failure.message)) return `${UNSENDABLE_KEY}: ${paddedKey() ?? WHERE_TO_LOOK}`;
   if (OTHER_SDK.test(failure.message)) return CLIENT_OF_OTHER_SDK;
   const wrongAddress = isAnswer(failure) ? undefined : unreachable(failure);
   if (wrongAddress !== undefined) return wrongAddress;
