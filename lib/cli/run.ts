@@ -94,8 +94,13 @@ async function underLock(
   // Whoever wants silence where the lock is busy, such as cron, wants it here.
   const tells = waitMs !== undefined && (options.busyCode !== EXIT.done || isatty(2));
   const tell = async (): Promise<void> => {
-    const who = await lockable.inspect().then(holderIn, () => undefined);
-    if (isWaiting) mention(`waiting for lock ${JSON.stringify(name)}${who === undefined ? "" : `, which ${who}`}`);
+    const lockName = JSON.stringify(name);
+    const waiting = (state: LockState | SemaphoreState | null): string => {
+      const who = holderIn(state);
+      return `waiting for lock ${lockName}${who === undefined ? "" : `, which ${who}`}`;
+    };
+    const told = await lockable.inspect().then(waiting, () => `no answer from the table about lock ${lockName} so far`);
+    if (isWaiting) mention(told);
   };
   const cancel = tells ? systemClock().alarm(TELL_AFTER_MS, () => void tell()) : undefined;
   try {

@@ -1,4 +1,4 @@
-import { LOSS, type LockLostError, type LossReason } from "../errors.js";
+import { LOSS, type LockLostError, LockStoreError, type LossReason } from "../errors.js";
 import type { MutexSettings } from "../options/mutex.js";
 import { rowsOf, type Session } from "../session/session.js";
 import { lossOf, type RowLease } from "../taking/row-lease.js";
@@ -195,7 +195,7 @@ export abstract class Term {
   markLost(reason: LossReason, cause?: unknown): LockLostError {
     const { kind } = this.#state;
     if (this.#state.kind === "over" && this.#state.error !== undefined) return this.#state.error;
-    const because = reason === "expired" ? this.#whyExpired() : undefined;
+    const because = reason === "expired" ? this.#whyExpired(cause) : undefined;
     const error = lossOf(this.row, reason, { cause, because });
     this.#become({ kind: "over", error });
     this.#writing?.end.abort();
@@ -203,9 +203,14 @@ export abstract class Term {
     return error;
   }
 
-  /** That the process did not run, if that may have cost the lease. */
-  #whyExpired(): string | undefined {
+  /**
+   * That the process did not run, or that renewals were refused, if that may have cost the lease.
+   * @param cause why the last renewal failed.
+   */
+  #whyExpired(cause: unknown): string | undefined {
     const { ttlMs } = this.settings;
+    if (cause instanceof LockStoreError && !cause.transient)
+      return `${LOSS.expired}. The last one failed: ${cause.message}`;
     const ms = this.session.agenda.stalledMs(this.row.validUntil - ttlMs);
     if (ms < ttlMs * STALL_SHARE) return undefined;
     return (

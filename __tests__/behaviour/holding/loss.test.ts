@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { findLockLost, type Lock, LockError, LockLostError, systemClock } from "../../../lib/index.js";
+import { findLockLost, type Lock, LockError, LockLostError, LockStoreError, systemClock } from "../../../lib/index.js";
 import { hear } from "../../support/diagnostics.js";
 import { eventually, watch } from "../../support/eventually.js";
 import { ManualTime } from "../../support/manual-time.js";
@@ -420,4 +420,15 @@ test("a listener of the signal that unlocks ends the section once, though the un
   expect(ends.length).toBe(2);
   expect(ends[0]).toBe(ends[1]);
   await expect(ends[0]).rejects.toMatchObject({ code: "LOCK_LOST" });
+});
+
+test("a loss whose renewals were refused says why the last one was", async () => {
+  const time = new ManualTime();
+  const host = new MemoryHost(time);
+  const lock = await host.mutex("memory").lock();
+  const refused = new LockStoreError("not allowed to dynamodb:UpdateItem", { transient: false });
+  host.fate = ({ kind }) => (kind === "write" ? Promise.reject(refused) : "answered");
+  await time.advance(TTL_MS);
+  expect(lock.signal.reason).toMatchObject({ reason: "expired" });
+  expect(String(lock.signal.reason)).toContain("The last one failed: not allowed to dynamodb:UpdateItem");
 });

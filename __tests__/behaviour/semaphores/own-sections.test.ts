@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Clock } from "../../../lib/index.js";
+import type { Clock, Permit } from "../../../lib/index.js";
 import { useWarnings } from "../../support/diagnostics.js";
 import { watch } from "../../support/eventually.js";
 import { ManualTime } from "../../support/manual-time.js";
@@ -16,7 +16,7 @@ describe("a semaphore whose permits sections of this process have", () => {
     // The clock of a process that runs by itself, as far as the library can tell.
     const clock: Clock = { ...time.clock(), stay: () => () => undefined };
     const semaphore = scene.host({ clock, ...LONG }).semaphore(scene.name, { permits });
-    const held = [];
+    const held: Permit[] = [];
     for (const weight of weights) held.push(await semaphore.lock({ permits: weight }));
     return { semaphore, release: () => Promise.all(held.map((lock) => lock.unlock())) };
   }
