@@ -18,6 +18,7 @@ const PRINTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
     /^the report of \d{4}-\d\d-\d\dT(00|23):30:00.000Z\ndone$/,
     /^the report for \d{4}-\d\d-\d\dT\d\d:00:00.000Z$/,
     "imported 41\nimported 42\n42: done, the last was 42\n40: done, the last was 42",
+    /^\d{4}-\d\d-\d\dT(00:30|01:00|01:30):00.000Z$/,
     "attempt 1 has failed\nattempt 2 works\ndone",
     "cleaned up in no time",
   ],

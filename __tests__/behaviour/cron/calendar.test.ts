@@ -70,3 +70,42 @@ test.each(IS_FULL ? PATTERNS : PATTERNS.slice(0, 2))(
     }
   },
 );
+
+/** A job at 02:30 in Berlin, in the nights of 2030 without that time, and with two of them. */
+const NIGHTS = [
+  { night: "2030-03-31", before: "2030-03-30T01:30:00.000Z", tick: "2030-03-31T01:00:00.000Z" },
+  { night: "2030-10-27", before: "2030-10-26T00:30:00.000Z", tick: "2030-10-27T00:30:00.000Z" },
+];
+
+test.each(NIGHTS)(
+  "a job at 02:30 that hosts ask for all through the night $night, in which clocks change, runs once in it and no call rejects",
+  async ({ night, before, tick }) => {
+    const cron = new Cron("30 2 * * *", { timezone: "Europe/Berlin", paused: true });
+    const once = (now: Date): Date => cron.previousRuns(1, now)[0] as Date;
+    const time = new ManualTime();
+    const table = new MemoryTable();
+    const [early, late] = ["early", "late"].map((owner) =>
+      new MemoryHost(time, { table, owner, maxSkewMs: 500 }).mutex("nightly"),
+    );
+    const runs: string[] = [];
+    const asked: Promise<unknown>[] = [];
+    const ask = (mutex = early): void => {
+      asked.push(
+        mutex?.tryRun((lock) => void runs.push(new Date(Number(lock.tick)).toISOString()), {
+          once,
+        }) as Promise<unknown>,
+      );
+    };
+    const from = Date.parse(`${night}T00:00:00Z`);
+    for (let minute = 0; minute <= 180; minute += 1) {
+      await time.advance(from + minute * 60_000 - OFF_MS - time.now);
+      ask(early);
+      await time.advance(2 * OFF_MS);
+      ask(late);
+    }
+    const turns = Promise.all(asked);
+    await time.settle(turns, { stepMs: 5 });
+    await turns; // none has rejected
+    expect(runs).toEqual([before, tick]);
+  },
+);
