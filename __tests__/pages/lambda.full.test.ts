@@ -75,7 +75,11 @@ import { handler } from "./queue.js";
 
 const message = (messageId: string, order: string) => ({ messageId, body: JSON.stringify({ order }) });
 const batch = { Records: [message("m-1", "17"), message("m-2", "no-18")] };
-const answers = [...(await Promise.all([handler(batch), handler(batch)])), await handler({ Records: [message("m-1", "17")] })];
+const context = { getRemainingTimeInMillis: () => 11_000 };
+const answers = [
+  ...(await Promise.all([handler(batch, context), handler(batch, context)])),
+  await handler({ Records: [message("m-1", "17")] }, context),
+];
 console.log(JSON.stringify(answers.map(({ batchItemFailures }) => batchItemFailures.map(({ itemIdentifier }) => itemIdentifier))));
 process.exit();
 `;
