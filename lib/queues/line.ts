@@ -186,8 +186,8 @@ export class Line {
     if (bid !== undefined) {
       this.#part(bid);
       bid.withdraw(failure === undefined ? NOBODY_WAITS : failure.reason);
-      // Without its lock, its claim may still take one, which new calls would meet. With a lease of this process, nobody has to wait
-      // for what the claim may take.
+      // A claim in flight may still take the lock, and new calls would meet it, so it counts until it is answered. If the waiter goes
+      // with a lease of this process, nobody has to wait for that.
       if (failure === undefined) this.#claiming.delete(bid);
     }
     if (this.waiters.length === 0) this.#view = undefined;

@@ -26,7 +26,7 @@ const LONGEST_MS = 5_000;
 export class Pace {
   readonly #clock: Clock;
   readonly #random: () => number;
-  /** The first place, and since when it was seen to be the first, on `atLeast`. */
+  /** The last of the places that may enter together, and since when it was seen to be that, on `atLeast`. */
   #first: { readonly ticket: bigint; readonly since: number } | undefined;
   #msPerGroup: number | undefined;
   /** Who holds the lock, and since when that was seen. */

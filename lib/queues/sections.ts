@@ -163,8 +163,8 @@ export class Sections {
   }
 
   /**
-   * A bid was granted a lease, or may join one. It is for the bid's call or, if that has had another answer, for the first one that
-   * the lease admits.
+   * A bid was granted a lease, or may join one. It is for the bid's call or, if that has had another answer, for the first waiter, if
+   * the lease admits that one.
    * @returns false if the lease was over, and has been given back: then the bid asks again. @throws what ended the call.
    */
   async #granted(line: Line, own: Tenure, bid: LineBid): Promise<boolean> {

@@ -79,7 +79,7 @@ export class Call<Answer> {
   /** The failure of the last request for it that failed; undefined if none has. */
   failure: unknown;
   isSettled = false;
-  /** Whether its `waitMs` has passed, and a try for it is still under way. */
+  /** Whether its `waitMs` has passed, and a try for it is still under way, or about to begin. */
   isOverdue = false;
   readonly #session: Session;
   /** The asynchronous context of the caller: timers and other callers act for the call, and run in their own. */

@@ -39,7 +39,7 @@ export type Claimed<Granted> =
   | { readonly kind: Refusal; readonly inTheWay: RowsInTheWay };
 
 /**
- * Tries to take rows: one conditional write, and another one if the refusal itself shows that the rows are free.
+ * Tries to take rows: one conditional write, and up to two more while the refusal itself shows that the rows are free.
  *
  * @throws the store's error, after retries in the time that `bid` allows.
  */

@@ -23,8 +23,8 @@ interface Shared {
 const NOT_SHARED: Shared = { longestPauseMs: () => Number.POSITIVE_INFINITY, onProgress: () => undefined };
 
 /**
- * What those who want a lock see of it. It outlives a bid: the next bid goes on with it, so it does not ask what the bid before it
- * has just asked.
+ * What those who want a lock see of it. It outlives a bid: if that one was watching, the next bid goes on with its watch and with its
+ * pause. After a claim, the next bid sends a claim of its own.
  */
 export class View {
   readonly shared: Shared;
