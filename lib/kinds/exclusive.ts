@@ -42,7 +42,7 @@ export class ExclusiveSide extends Kind {
    * @throws what ended the call.
    */
   async #readerInTheWay({ lease, resource }: Tenure, { bid, onTaken }: ResourceClaim): Promise<InTheWay | undefined> {
-    const polling = new Polling(this.session, resource.settings.poll);
+    const polling = new Polling(this.session);
     lease.keep();
     lease.watch(WAITING_WRITER);
     while (lease.held) {
@@ -54,7 +54,7 @@ export class ExclusiveSide extends Kind {
         bid.saw(alive);
         if (!bid.isPatient) return { target, row: alive };
         onTaken?.();
-        await polling.pause(bid, untilFree(this.session, target, alive));
+        await polling.pause(bid, resource.settings.poll, untilFree(this.session, target, alive));
       } else if (found) {
         await bid.again();
       } else {

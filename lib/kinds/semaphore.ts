@@ -81,6 +81,8 @@ export class SemaphoreKind extends Kind {
       const inOrder = ahead === undefined ? fromAnywhere(free, session.random) : free.slice(ahead);
       let [inTheWay] = heldOf(session, resource, rows);
       for (const permit of inOrder.slice(0, MOST_TRIES)) {
+        // Another bid of this process may have come to it while the one before was asked for.
+        if (this.#isInUse(resource, permit)) continue;
         const result = await send(permit);
         if (result.kind === "granted") return result;
         [inTheWay] = result.inTheWay;
@@ -140,7 +142,7 @@ export class SemaphoreKind extends Kind {
     }
     // The pauses keep growing across claims that came too late: in a crowd, a look often shows a permit that is already taken.
     // If others have waited for long, a caller that comes later looks no more often than they do.
-    const polling = view.pauses(settings.poll);
+    const { polling } = view;
     // A refused guess shows only one permit: others may be free, and the waiter that marked this one may have gone.
     const refused: RowsInTheWay = weight > 1 ? inTheWay : [first];
     for (let held = refused, hasLooked = false; ; hasLooked = true) {
@@ -150,7 +152,7 @@ export class SemaphoreKind extends Kind {
       await this.#contend(resource, hasLooked ? held : [first], bid, blocked);
       const isCrowded = outlastsPause(resource, bid) && held.some(({ row }) => isMarked(row, session.clock.wall()));
       if (isCrowded) polling.set(hasLooked ? maxMs : Math.min(maxMs, FIRST_CROWDED_PAUSES * minMs));
-      await polling.pause(bid, this.#freeIn(resource, held));
+      await polling.pause(bid, settings.poll, this.#freeIn(resource, held));
       const rows = await this.#look(resource, bid, { consistent: false });
       bid.withdrawn.throwIfAborted();
       const seen = heldOf(session, resource, rows);

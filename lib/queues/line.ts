@@ -112,6 +112,7 @@ export class Line {
    * and it may never be sent.
    */
   get isAheadOfTries(): boolean {
+    if (this.isEmpty) return false;
     if (this.isCrowded) return true;
     if (!this.isFull) return false;
     const needed = [...this.#claiming].filter(({ withdrawn }) => !withdrawn.aborted);
@@ -241,10 +242,12 @@ export class Line {
   }
 
   /** A bid has taken a lease. */
-  keep(own: Tenure): void {
+  keep(own: Tenure, bid: LineBid): void {
     this.leases.add(own);
     this.#latest = own;
-    this.#view?.taken();
+    // What another bid watches is still in that one's way.
+    if (this.#watcher === undefined || this.#watcher === bid) this.#view?.taken();
+    else this.#view?.unblock();
   }
 
   /**

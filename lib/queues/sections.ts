@@ -63,9 +63,9 @@ export class Sections {
     call.onOverdue = () => line.addOverdue(call);
     call.atEnd((failure) => {
       line.leave(standing, failure);
-      // A served waiter's lease is about to pass, or to be released.
-      if (failure !== undefined) this.#pump(line);
-      this.#tidy(line);
+      // The lease of a served waiter is about to pass, or to be released.
+      if (failure === undefined) this.#tidy(line);
+      else this.session.detach(this.#pumpLater(line));
     });
     if (isBehind) call.isBlocked();
     // A caller that could share the lease of another, or has to queue, waits for the outcome of that one's claim.
@@ -135,6 +135,14 @@ export class Sections {
     while (line.needsBid(together)) this.session.detach(this.#ask(line, line.newBid(together)));
   }
 
+  /** A waiter has gone without the lock. Others may go with it, by the same signal, close or answer: nothing is asked for them. */
+  async #pumpLater(line: Line): Promise<void> {
+    await undefined;
+    this.#pump(line);
+    line.review();
+    this.#tidy(line);
+  }
+
   /** Asks the table until its call has the lock, or another bid watches the lock. Never rejects. */
   async #ask(line: Line, bid: LineBid): Promise<void> {
     const { call } = bid;
@@ -180,7 +188,7 @@ export class Sections {
       await bid.again();
       return false;
     }
-    line.keep(own);
+    line.keep(own, bid);
     // After a loss, the next section of this process may ask the table at once: a lost lease excludes nobody.
     lease.keep(() => this.#retire(own, false));
     // The bid has its lease: otherwise whoever comes as its waiter is settled would find it asking.
@@ -244,8 +252,8 @@ export class Sections {
    */
   #advance(line: Line, own: Tenure): void {
     while (own.resource.kind.sectionsShareLease && this.#beginNext(line, own));
-    this.#pump(line);
     line.review();
+    this.#pump(line);
     line.changed();
   }
 

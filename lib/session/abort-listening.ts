@@ -41,6 +41,11 @@ export function follow(followed: readonly (AbortSignal | undefined)[], abort: (r
 
 /** Waits for a promise that others await as well. @throws the reason of the signal, if that aborts first. */
 export async function awaitShared<T>(endSignal: AbortSignal, shared: Promise<T>): Promise<T> {
+  if (endSignal.aborted) {
+    // Whoever else awaits it handles its failure.
+    shared.catch(() => undefined);
+    throw endSignal.reason;
+  }
   return await new Promise<T>((resolve, reject) => {
     const stop = onAbort(endSignal, () => reject(endSignal.reason));
     shared.finally(stop).then(resolve, reject);

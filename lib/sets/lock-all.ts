@@ -39,9 +39,7 @@ export async function lockAll(
     // Rows are read and renewed side by side, and the call ends them all.
     listenWithoutBound(bid.withdrawn);
     const send = () => claimBy(session, first, bid, {}, () => new SetTake(session, targets, data));
-    // How often the set looks.
-    bid.view.pauses(first.settings.poll);
-    const refusers = new SetWatch(session, bid);
+    const refusers = new SetWatch(session, bid, first);
     for (;;) {
       const claimed = await (isPatient ? send() : tryClaim(session, bid, send));
       if (claimed.kind !== "granted") {

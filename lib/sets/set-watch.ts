@@ -1,6 +1,7 @@
 import type { Session } from "../session/session.js";
 import type { Bid } from "../taking/bid.js";
 import { looksFree } from "../taking/claim.js";
+import type { Target } from "../taking/row-lease.js";
 import type { InTheWay, RowsInTheWay } from "../taking/row-take.js";
 import { ANSWERS, watch } from "../taking/watch.js";
 
@@ -18,13 +19,18 @@ const GROWTH = 4;
 export class SetWatch {
   readonly #session: Session;
   readonly #bid: Bid;
+  readonly #poll: Target["settings"]["poll"];
   /** The rows that have refused the call, as last seen, by name. */
   readonly #refusers = new Map<string, InTheWay>();
 
-  /** @param bid its pauses grow across transactions that came too late, so that a crowd costs fewer of them. */
-  constructor(session: Session, bid: Bid) {
+  /**
+   * @param bid its pauses grow across transactions that came too late, so that a crowd costs fewer of them.
+   * @param poll how often the set looks.
+   */
+  constructor(session: Session, bid: Bid, { settings: { poll } }: Target) {
     this.#session = session;
     this.#bid = bid;
+    this.#poll = poll;
   }
 
   /** Waits until none of the rows that have refused looks held. @throws what ended the call. */
@@ -37,7 +43,11 @@ export class SetWatch {
     const answers = ANSWERS + Math.ceil(Math.log2(1 + this.#refusers.size) / Math.log2(GROWTH));
     while (held !== undefined) {
       // Each row is marked by itself.
-      await watch(this.#session, held, this.#bid, { blocked: { ...this.#bid.view.blocked }, answers });
+      await watch(this.#session, held, this.#bid, {
+        blocked: { ...this.#bid.view.blocked },
+        answers,
+        poll: this.#poll,
+      });
       held = await this.#nextHeld(held);
     }
   }

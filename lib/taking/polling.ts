@@ -19,37 +19,39 @@ interface Pausing {
 /** The pauses between looks: jittered, from `poll.minMs` growing to `poll.maxMs`. */
 export class Polling {
   readonly #session: Session;
-  readonly #poll: MutexSettings["poll"];
-  #nextMs: number;
+  /** The next pause; 0 for the first. */
+  #nextMs = 0;
   /** When the pause that has begun is over, on `atLeast`: the next bid goes on with a pause in which another was withdrawn. */
-  #lookAt: number | undefined;
+  #lookAt = Number.POSITIVE_INFINITY;
+  #isPausing = false;
 
-  constructor(session: Session, poll: MutexSettings["poll"]) {
+  constructor(session: Session) {
     this.#session = session;
-    this.#poll = poll;
-    this.#nextMs = poll.minMs;
   }
 
   /**
    * Waits until the next look.
+   * @param poll that of the bid.
    * @param dueInMs in how many ms a look would certainly show something new: the next look is no later.
    * @throws what ended the call.
    */
-  async pause(bid: Pausing, dueInMs: number): Promise<void> {
+  async pause(bid: Pausing, { minMs, maxMs }: MutexSettings["poll"], dueInMs: number): Promise<void> {
     const { clock } = this.#session;
-    const longestMs = Math.min(this.#poll.maxMs, bid.view.shared.longestPauseMs());
-    if (this.#lookAt === undefined) {
-      this.#lookAt = clock.atLeast() + jittered(this.#session, Math.min(longestMs, this.#nextMs));
-      this.#nextMs = Math.min(longestMs, this.#nextMs * GROWTH);
+    const longestMs = Math.min(maxMs, bid.view.shared.longestPauseMs());
+    const ms = Math.min(longestMs, Math.max(minMs, this.#nextMs));
+    if (!this.#isPausing || this.#nextMs === 0) {
+      const whole = clock.atLeast() + jittered(this.#session, ms);
+      // Of a pause that has begun, no more than its rest.
+      this.#lookAt = this.#isPausing ? Math.min(this.#lookAt, whole) : whole;
+      this.#nextMs = Math.min(longestMs, ms * GROWTH);
     }
+    this.#isPausing = true;
     await bid.pause(Math.min(Math.max(0, this.#lookAt - clock.atLeast()), Math.max(1, dueInMs)));
-    this.#lookAt = undefined;
+    this.#isPausing = false;
   }
 
   /** Sets the next pause, from which the following ones grow. Default: as long as the first. A pause that has begun gets no longer. */
-  set(ms: number = this.#poll.minMs): void {
+  set(ms = 0): void {
     this.#nextMs = ms;
-    if (this.#lookAt === undefined) return;
-    this.#lookAt = Math.min(this.#lookAt, this.#session.clock.atLeast() + jittered(this.#session, ms));
   }
 }

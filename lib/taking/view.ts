@@ -1,5 +1,4 @@
 import type { LockInfo } from "../lock-info.js";
-import type { MutexSettings } from "../options/mutex.js";
 import { infoOf, type Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
 import { Polling } from "./polling.js";
@@ -48,8 +47,8 @@ export class View {
   }
 
   /** The pauses between its looks. */
-  pauses(poll: MutexSettings["poll"]): Polling {
-    this.#polling ??= new Polling(this.#session, poll);
+  get polling(): Polling {
+    this.#polling ??= new Polling(this.#session);
     return this.#polling;
   }
 
@@ -83,11 +82,11 @@ export class View {
     this.#polling?.set();
   }
 
-  /** A bid has taken a lease. */
+  /** A bid has taken a lease, and no other one watches. */
   taken(): void {
     this.inTheWay = undefined;
     this.#polling = undefined;
-    this.#blocked = undefined;
     this.#row = undefined;
+    this.unblock();
   }
 }

@@ -29,6 +29,8 @@ const UNSAID_NEED_MS = 800;
 export interface Marking {
   /** Default: that of its view. */
   readonly blocked?: Blocked;
+  /** How often it looks. Default: as the row's target says. */
+  readonly poll?: MutexSettings["poll"];
   /** How many answers it needs from a release to its take. Default: {@link ANSWERS}. */
   readonly answers?: number;
 }
@@ -54,7 +56,8 @@ export async function watch(
     await bid.again();
     return undefined;
   }
-  const polling = view.pauses(settings.poll);
+  const { polling } = view;
+  const { poll = settings.poll } = marking;
   for (let row = first; !looksFree(session, target, row); ) {
     bid.withdrawn.throwIfAborted();
     view.inTheWay = [{ target, row }];
@@ -62,7 +65,7 @@ export async function watch(
     session.contended().waitsFor(row);
     // The refused claim has just shown the first row, so do not mark it: if its section ends by the next look, no hint is needed.
     if (row !== first) await mark(session, target, row, bid, { ...marking, blocked });
-    await polling.pause(bid, untilFree(session, target, row));
+    await polling.pause(bid, poll, untilFree(session, target, row));
     const next = await bid.ask((signal) => session.store.read(at, { consistent: false }, signal));
     sightings.note(at, next);
     if (next === undefined) break;

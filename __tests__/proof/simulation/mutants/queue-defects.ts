@@ -106,7 +106,7 @@ export const QUEUE_DEFECTS: Defects = {
   },
   "each lease that passes puts the next look off": {
     takesOut: ["protocol#waiting 6", "protocol#semaphores: A lease that a section leaves"],
-    "taking/polling.ts": { "if (this.#lookAt === undefined) { this": "{ this" },
+    "taking/polling.ts": { "this.#isPausing ? Math.min(this.#lookAt, whole) : whole": "whole" },
     test: "behaviour/semaphores/hand-over",
   },
   "a place is drawn in the context of the caller that needs it first": {
