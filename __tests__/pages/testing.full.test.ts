@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "@jest/globals";
+import { blocksOf, pageAt } from "../support/pages.js";
 
 const run = promisify(execFile);
 const ROOT = process.cwd();
@@ -17,6 +18,29 @@ test("the example for node:test passes", async () => {
     { env },
   );
   expect(stdout).toMatch(/^# pass 7$/m);
+});
+
+test("the test of the page for Jest passes, in Jest's default set-up", async () => {
+  const shown = blocksOf(pageAt("docs/guides/testing.md")).find(({ text }) => text.includes("jest.mock("))?.text ?? "";
+  const folder = await mkdtemp(join(tmpdir(), "dynamutex-jest-"));
+  try {
+    await mkdir(join(folder, "node_modules"));
+    await symlink(ROOT, join(folder, "node_modules", "dynamutex"), "junction");
+    const files = {
+      "package.json": "{}",
+      "locks.js": 'throw new Error("the test replaces this module");',
+      "report.js": `const { locks } = require("./locks.js");
+exports.report = () => locks.mutex("report").run(() => "built", { waitMs: 5_000 });`,
+      "report.test.js": shown,
+    };
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+    const { stderr } = await run(process.execPath, [join(ROOT, "node_modules", "jest", "bin", "jest.js"), "--ci"], {
+      cwd: folder,
+    });
+    expect(stderr).toMatch(/^Tests: +1 passed, 1 total$/m);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 });
 
 test("dynamutex/testing works where the SDK's client is not installed", async () => {
