@@ -104,6 +104,11 @@ export const QUEUE_DEFECTS: Defects = {
     "queues/line.ts": { "retargeted(bid.view.inTheWay, resource)": "retargeted(undefined, resource)" },
     test: "behaviour/semaphores/hand-over",
   },
+  "calls that end together begin bids for one another": {
+    takesOut: ["protocol#waiting 6"],
+    "queues/sections.ts": { "await undefined; this.#pump(line);": "this.#pump(line);" },
+    test: "queues/gone-callers",
+  },
   "each lease that passes puts the next look off": {
     takesOut: ["protocol#waiting 6", "protocol#semaphores: A lease that a section leaves"],
     "taking/polling.ts": { "this.#isPausing ? Math.min(this.#lookAt, whole) : whole": "whole" },
