@@ -145,9 +145,10 @@ async function sendReleases(session: Session, lease: RowLease, releasing: Releas
   // A write without an answer, which gives the row its other uuid, was applied before this release, or may have been. If it
   // arrives after the release of the uuid that it replaces, it is refused.
   const other = await send(session, lease, { ...how, until }, () => ({ ...write, uuid: maybeUuid }));
-  if (other.applied !== "no") return other;
-  const isStillThere = first.applied === "unanswered" && isStillHeldBy(uuid, other.row);
-  return isStillThere ? first : { ...other, applied: "yes" };
+  if (other.applied === "unanswered") return other;
+  // Whatever became of earlier copies: the row that has refused the last one still has the uuid that got no answer.
+  if (first.applied === "unanswered" && isStillHeldBy(uuid, other.row)) return first;
+  return other.applied === "no" ? { ...other, applied: "yes" } : other;
 }
 
 function reportUnreleased({ at: { name }, uuid }: RowLease, cause: unknown): void {

@@ -15,6 +15,7 @@ import { compiled } from "../../support/compiled.js";
 import { hear } from "../../support/diagnostics.js";
 import { turn, watch } from "../../support/eventually.js";
 import { deferred } from "../../support/fault-proxy/deferred.js";
+import { ManualTime } from "../../support/manual-time.js";
 import { hosts, MemoryHost } from "../../support/memory-host.js";
 import type { Message } from "../../support/message.js";
 import { answerOf } from "../../support/message-store.js";
@@ -820,3 +821,20 @@ describe("on DynamoDB", () => {
     await won[0]?.unlock();
   });
 });
+
+test.each([4_200, 4_600, 5_200])(
+  "a hand-off without an answer leaves nothing on the row, when the table answers again after %i ms",
+  async (silentMs) => {
+    const time = new ManualTime();
+    const host = new MemoryHost(time);
+    const lock = await host.mutex("silent", { ttlMs: 12_000, releaseWithinMs: 5_000 }).lock();
+    await time.advance(7_000);
+    const from = time.elapsed;
+    host.fate = () => (time.elapsed - from < silentMs ? "lost" : "answered");
+    const failed = time.outcome(lock.handOff({ validForMs: 3_600_000 }));
+    await time.advance(6_000);
+    expect(await failed).toMatchObject({ code: "LOCK_STORE" });
+    await time.advance(4_000);
+    expect(host.row("silent")?.uuid).toBeUndefined();
+  },
+);

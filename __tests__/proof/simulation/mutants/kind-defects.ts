@@ -266,7 +266,9 @@ export const KIND_DEFECTS: Defects = {
   },
   "a row that still has its uuid counts as released": {
     takesOut: ["protocol#releasing 4"],
-    "taking/row-writes.ts": { "return isStillThere ? first :": "return Boolean(0) ? first :" },
+    "taking/row-writes.ts": {
+      "return first; return other.applied ===": 'return { ...other, applied: "yes" }; return other.applied ===',
+    },
     test: "behaviour/holding/unlock-in-time",
   },
   "a lease that has run out during its release counts as held": {
