@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { kindOf as kindOfRow, ticketOf } from "../../../lib/protocol/addresses.js";
+import { acquisitionOf, kindOf as kindOfRow, ticketOf } from "../../../lib/protocol/addresses.js";
 import { markInNumber } from "../../../lib/protocol/mark.js";
 import type { Row } from "../../../lib/protocol/row.js";
 import type { Answer } from "../../support/message.js";
@@ -300,7 +300,8 @@ class World {
         ? "of crashed processes"
         : this.#judge.revived.has(row.uuid)
           ? "brought back by late copies"
-          : this.#releasesGivenUp.has(row.uuid)
+          : // Of permits that were taken together, one release speaks for all.
+            this.#releasesGivenUp.has(row.uuid) || this.#releasesGivenUp.has(acquisitionOf({ ...row, uuid: row.uuid }))
             ? "whose release was given up"
             : row.expires - this.#mostAheadMs < EPOCH + this.scheduler.now
               ? "that arrived after they were looked for"
