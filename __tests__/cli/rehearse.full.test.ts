@@ -1,27 +1,12 @@
-import { ScanCommand } from "@aws-sdk/client-dynamodb";
-import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { describe, expect, test } from "@jest/globals";
 import { error, rewriteReply, withBody } from "../support/fault-proxy.js";
-import { type Attributes, rowOf, useScene } from "../support/scene.js";
-import { testClient } from "../support/table.js";
+import { useScene } from "../support/scene.js";
 import { useInstalledCli } from "./installed-cli.js";
+import { rowsIn, tableInUse } from "./rehearsed-table.js";
 
 const scene = useScene();
 const cli = useInstalledCli();
 const FOREVER = { times: Number.POSITIVE_INFINITY };
-
-/** All that is in the table. */
-async function rows(): Promise<readonly Attributes[]> {
-  const { Items = [] } = await testClient().send(new ScanCommand({ TableName: scene.tableName, ConsistentRead: true }));
-  return Items.map((item) => unmarshall(item)).sort((one, other) => (`${one.name}` < `${other.name}` ? -1 : 1));
-}
-
-/** A table in use: a lock that is held, and an item of an application under a name that looks like the rehearsal's. */
-async function others(): Promise<readonly Attributes[]> {
-  await scene.put(rowOf());
-  await scene.put({ total: 7 }, "dynamutex#rehearsal#report");
-  return await rows();
-}
 
 const given = () => ({ env: { DYNAMUTEX_TABLE: scene.tableName }, endpoint: scene.proxy.endpoint });
 const start = () => cli.start(["rehearse", "--ttl", "500ms"], given());
@@ -32,7 +17,7 @@ test.each([
   ["SIGINT", /\w is frozen while it holds/, 130],
   ["SIGTERM", /\w is killed while it holds/, 143],
 ] as const)("by %s a rehearsal ends, with its processes, and leaves no row", async (signal, when, code) => {
-  const before = await others();
+  const before = await tableInUse(scene);
   await using running = start();
   await running.says(when);
   running.kill(signal);
@@ -43,18 +28,18 @@ test.each([
     stderr: "dynamutex: interrupted; the row of the rehearsal is removed\n",
   });
   expect(stdout).not.toContain("###");
-  expect(await rows()).toEqual(before);
+  expect(await rowsIn(scene)).toEqual(before);
 });
 
 test("a rehearsal whose reader has had enough goes on to its end, and leaves no row", async () => {
-  const before = await others();
+  const before = await tableInUse(scene);
   await cli.shell("dynamutex rehearse --ttl 200ms | head -1", given()).ended;
   expect(scene.proxy.requests.filter(({ operation }) => operation === "PutItem").length).toBeGreaterThan(30);
-  expect(await rows()).toEqual(before);
+  expect(await rowsIn(scene)).toEqual(before);
 });
 
 test("a rehearsal that fails in the middle says why, and leaves no row", async () => {
-  const before = await others();
+  const before = await tableInUse(scene);
   await using running = start();
   await running.says(/\w is killed while it holds/);
   scene.proxy.on("PutItem", error("AccessDeniedException", "User: ada is not authorized"), { times: 1 });
@@ -62,7 +47,7 @@ test("a rehearsal that fails in the middle says why, and leaves no row", async (
   expect(stdout).toMatch(/\| the rehearsal \| FAILED: [abc]: .*dynamodb:PutItem/);
   expect(stdout).toMatch(/\| its row \| passed: is removed \|/);
   expect(code).toBe(1);
-  expect(await rows()).toEqual(before);
+  expect(await rowsIn(scene)).toEqual(before);
 });
 
 test("a rehearsal that fails before its processes have taken turns does not claim that they did", async () => {

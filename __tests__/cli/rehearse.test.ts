@@ -1,11 +1,9 @@
-import { ScanCommand } from "@aws-sdk/client-dynamodb";
-import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { describe, expect, test } from "@jest/globals";
 import { error, type RecordedRequest } from "../support/fault-proxy.js";
 import { blocksOf, pageAt } from "../support/pages.js";
-import { type Attributes, rowOf, useScene } from "../support/scene.js";
-import { testClient } from "../support/table.js";
+import { useScene } from "../support/scene.js";
 import { useInstalledCli } from "./installed-cli.js";
+import { rowsIn, tableInUse } from "./rehearsed-table.js";
 
 const scene = useScene();
 const cli = useInstalledCli();
@@ -13,19 +11,6 @@ const FOREVER = { times: Number.POSITIVE_INFINITY };
 
 const given = () => ({ env: { DYNAMUTEX_TABLE: scene.tableName }, endpoint: scene.proxy.endpoint });
 const run = (...args: readonly string[]) => cli.run(["rehearse", "--ttl", "2s", ...args], given());
-
-/** All that is in the table. */
-async function rows(): Promise<readonly Attributes[]> {
-  const { Items = [] } = await testClient().send(new ScanCommand({ TableName: scene.tableName, ConsistentRead: true }));
-  return Items.map((item) => unmarshall(item)).sort((one, other) => (`${one.name}` < `${other.name}` ? -1 : 1));
-}
-
-/** A table in use: a lock that is held, and an item of an application under a name that looks like the rehearsal's. */
-async function others(): Promise<readonly Attributes[]> {
-  await scene.put(rowOf());
-  await scene.put({ total: 7 }, "dynamutex#rehearsal#report");
-  return await rows();
-}
 
 /** A report without what differs from run to run. */
 const withoutFigures = (report: string): string =>
@@ -39,7 +24,7 @@ const writtenBy = ({ operation, body }: RecordedRequest): string | undefined =>
   /^(Put|Update|Delete)Item$/.test(operation) ? (body.Item ?? body.Key)?.name?.S : undefined;
 
 test("a rehearsal says what it will write, kills and freezes a holder, and reports that all was as promised", async () => {
-  const before = await others();
+  const before = await tableInUse(scene);
   const { code, stdout, stderr } = await run("--key-prefix", "app#");
   const [plan = "", report = ""] = stdout.split(/^seconds .*\n(?:.*\n)*?\n/m);
   const [, name] = /^ {2}(app#dynamutex#rehearsal#\S+)$/m.exec(plan) ?? [];
@@ -59,7 +44,7 @@ test("a rehearsal says what it will write, kills and freezes a holder, and repor
   const [, usedWrites, usedReads] = /(\d+) write units, ([\d.]+) read units/.exec(report) ?? [];
   expect(Number(usedWrites)).toBeLessThanOrEqual(Number(writes));
   expect(Number(usedReads)).toBeLessThanOrEqual(Number(reads));
-  expect(await rows()).toEqual(before);
+  expect(await rowsIn(scene)).toEqual(before);
 });
 
 test("--dry-run says what a rehearsal would write and cost, and sends nothing", async () => {
@@ -75,14 +60,14 @@ describe("a rehearsal with credentials that may not", () => {
     "%s names the permission, writes nothing, and ends with 1",
     async (action) => {
       scene.proxy.on(action, error("AccessDeniedException", "User: ada is not authorized"), FOREVER);
-      const before = await others();
+      const before = await tableInUse(scene);
       const { code, stdout } = await run();
       expect(stdout).toContain(
         `\n| table and permissions | FAILED: dynamodb:${action} is missing; nothing else was tried |\n`,
       );
       expect(stdout).toMatch(new RegExp(`^error: .*dynamodb:${action}\\b`, "m"));
       expect(code).toBe(1);
-      expect(await rows()).toEqual(before);
+      expect(await rowsIn(scene)).toEqual(before);
     },
   );
 });

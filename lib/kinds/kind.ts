@@ -202,9 +202,13 @@ export interface QueueRules {
 /** The row that stands for a lock. */
 export const rowTarget = ({ at, settings }: Resource): Target => ({ at, settings });
 
-/** The row that was taken last, of those that a claim made now would not take. */
-export const newestHeld = (session: Session, { settings }: Resource, rows: readonly Row[]): Row | undefined =>
-  newest(rows.filter((row) => !looksFree(session, { at: row, settings }, row)));
+/** The rows that a claim made now would not take. */
+export const heldAmong = (session: Session, { settings }: Resource, rows: readonly Row[]): readonly Row[] =>
+  rows.filter((row) => !looksFree(session, { at: row, settings }, row));
+
+/** The row that was taken last, of those that are held. */
+export const newestHeld = (session: Session, resource: Resource, rows: readonly Row[]): Row | undefined =>
+  newest(heldAmong(session, resource, rows));
 
 /** The row that was taken last: all other holders have had theirs for longer. */
 export function newest(rows: readonly Row[]): Row | undefined {

@@ -2,10 +2,9 @@ import { publish } from "../diagnostics.js";
 import { permitAt, permitOf } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
 import type { Session } from "../session/session.js";
-import { looksFree } from "../taking/claim.js";
 import type { Target } from "../taking/row-lease.js";
 import type { InTheWay } from "../taking/row-take.js";
-import type { Resource } from "./kind.js";
+import { heldAmong, type Resource } from "./kind.js";
 
 /** The numbers of a semaphore's permits, in order. */
 export const numbersTo = (end: number): number[] => Array.from({ length: end }, (_, index) => index);
@@ -16,24 +15,27 @@ export function permitTarget({ name, settings, permits }: Resource, permit: numb
 }
 
 /** The rows of the permits that this caller knows of. Reports once if a holder knows of another number of permits. */
-export function ownRows(session: Session, { name, permits, settings }: Resource, rows: readonly Row[]): readonly Row[] {
-  const held = heldAmong(session, settings, rows);
-  const other = held.find((row) => row.permits !== undefined && row.permits !== permits);
+export function ownRows(session: Session, resource: Resource, rows: readonly Row[]): readonly Row[] {
+  const { name, permits } = resource;
+  // Mostly there are none, so nothing is judged.
+  const others = rows.filter((row) => row.permits !== undefined && row.permits !== permits);
+  const [other] = heldAmong(session, resource, others);
   if (other?.permits !== undefined && session.isNews(`${permits}/${other.permits}/${name}`))
     publish("dynamutex:permits-differ", { name, permits, others: other.permits, owner: other.owner });
   return rows.filter(({ sort }) => (permitOf(sort) ?? permits) < permits);
 }
 
 /** The permits that a claim made now would take, in order. */
-export function freePermits(session: Session, { settings, permits }: Resource, rows: readonly Row[]): number[] {
-  const taken = new Set(heldAmong(session, settings, rows).map(({ sort }) => permitOf(sort)));
+export function freePermits(session: Session, resource: Resource, rows: readonly Row[]): number[] {
+  const { permits } = resource;
+  const taken = new Set(heldAmong(session, resource, rows).map(({ sort }) => permitOf(sort)));
   return numbersTo(permits).filter((permit) => !taken.has(permit));
 }
 
 /** The held permits. The first is the one that is named: the newest; of a rate, the one that is free first. */
 export function heldOf(session: Session, resource: Resource, rows: readonly Row[]): readonly InTheWay[] {
   const isRate = resource.settings.perMs > 0;
-  const inOrder = heldAmong(session, resource.settings, rows).toSorted(isRate ? freeFirst : newestFirst);
+  const inOrder = heldAmong(session, resource, rows).toSorted(isRate ? freeFirst : newestFirst);
   return inOrder.map((row) => inTheWayAt(resource, row));
 }
 
@@ -44,11 +46,6 @@ function freeFirst(one: Row, other: Row): number {
   const [isKept, isOtherKept] = [one.uuid === undefined, other.uuid === undefined];
   if (isKept !== isOtherKept) return isKept ? -1 : 1;
   return isKept ? one.expires - other.expires : one.acquired - other.acquired;
-}
-
-/** The rows that a claim made now would not take. */
-function heldAmong(session: Session, settings: Resource["settings"], rows: readonly Row[]): readonly Row[] {
-  return rows.filter((row) => !looksFree(session, { at: row, settings }, row));
 }
 
 function inTheWayAt(resource: Resource, row: Row): InTheWay {

@@ -201,7 +201,7 @@ export class Line {
     return this.#view;
   }
 
-  /** What a try sees: it does not wait. */
+  /** What one bid sees of the lock, or several that share it. A try has one of its own. */
   newView(): View {
     return new View(this.#session, { longestPauseMs: () => this.#longestPauseMs, onProgress: () => this.review() });
   }

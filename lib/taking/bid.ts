@@ -123,7 +123,7 @@ export class Bid<For extends Asker = Asker> implements Progress {
     this.#times += 1;
     if (this.#times <= AT_ONCE) return;
     // What looked free each time had been taken by others.
-    if (this.view.isBlocked) this.waits(FIRST_EACH_TIME);
+    if (this.view.hasRow) this.waits(FIRST_EACH_TIME);
     await this.#sleep(pauseMs(this.#session, this.#times - AT_ONCE));
     this.tries();
   }

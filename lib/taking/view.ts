@@ -53,7 +53,7 @@ export class View {
   }
 
   /** Whether a row was seen in the way. */
-  get isBlocked(): boolean {
+  get hasRow(): boolean {
     return this.#row !== undefined;
   }
 
