@@ -168,11 +168,15 @@ test("of a secret with a newline at its end the command says so, also where no s
   expect(stderr).not.toContain("hunter2");
 });
 
-test("where nothing answers and a proxy is set, the command says that it does not use that", async () => {
+test("where another host does not answer and a proxy is set, the command says that it does not use that", async () => {
   const env = { HTTPS_PROXY: "http://proxy.example:3128" };
-  const { code, stderr } = await cli.run(["inspect", "m", "--table", "locks"], { endpoint: "http://127.0.0.1:9", env });
+  const inspect = (endpoint: string) => cli.run(["inspect", "m", "--table", "locks"], { endpoint, env });
+  const told = /HTTPS_PROXY has no effect: the AWS SDK for JavaScript does not read it/;
+  const { code, stderr } = await inspect("http://table.invalid:8000");
   expect(code).toBe(125);
-  expect(stderr).toMatch(/HTTPS_PROXY has no effect: the AWS SDK for JavaScript does not read it/);
+  expect(stderr).toMatch(told);
+  // No proxy leads to one's own machine.
+  expect((await inspect("http://127.0.0.1:9")).stderr).not.toMatch(told);
   // Nothing was sent without a region: there the proxy is not the reason.
   const nowhere = {
     ...env,

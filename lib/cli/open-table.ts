@@ -102,8 +102,8 @@ const PROXIES = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "AWS_
 /** The same error, or what may be the reason where this host reaches nothing without a proxy. */
 function withProxy(error: LockStoreError): Error {
   const given = PROXIES.find((name) => process.env[name]);
-  // Where nothing listens, a proxy was not what was missing.
-  if (given === undefined || error.message.includes("nothing listens")) return error;
+  // On one's own machine, a proxy was not what was missing. Elsewhere, a firewall may refuse the connection.
+  if (given === undefined || /nothing listens at (127\.|localhost\b|\[?::1)/.test(error.message)) return error;
   const message = `${error.message}. ${given} has no effect: the AWS SDK for JavaScript does not read it (docs/guides/cli.md in the package)`;
   return new Failure(message, EXIT.failed, { cause: error });
 }
