@@ -360,6 +360,20 @@ describe("the end of the wait for a slot", () => {
     expect(time.timers).toBe(0);
   });
 
+  test("comes before a slot that becomes free too late, in a process that stood still meanwhile", async () => {
+    const { time, left, ask, fill, free } = scene();
+    fill();
+    const errors = Promise.all([
+      ask("first", { slotUntil: () => 3_000 }).catch((error) => error),
+      ask("second", { until: () => 4_000 }).catch((error) => error),
+    ]);
+    void ask("third", { slotUntil: () => 9_000 });
+    time.skip(5_000);
+    expect(await free(1)).toEqual(["third"]);
+    expect(await errors).toEqual([expect.any(NotSent), expect.any(NotSent)]);
+    expect(left).toEqual(["third"]);
+  });
+
   test("comes at once for a request that is sure to get its slot too late, and not for one that may still get it", async () => {
     const { time, ask, askMany, fill, answersTake } = scene();
     await answersTake(800);

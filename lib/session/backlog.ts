@@ -63,7 +63,9 @@ export class Backlog {
         else if (ms < Number.POSITIVE_INFINITY) cancelCheck = this.#clock.alarm(ms, check);
       };
       const stopListening = endSignal && onAbort(endSignal, () => end(() => reject(endSignal.reason)));
-      const waiting: Waiting = { kind, deadline, send: () => end(() => resolve(send())) };
+      // In a process that stood still, a slot may become free before the check that is overdue.
+      const leave = (): void => (leftMs() > 0 ? end(() => resolve(send())) : check());
+      const waiting: Waiting = { kind, deadline, send: leave };
       const ahead = this.#placeOf(waiting);
       this.waiting.splice(ahead, 0, waiting);
       if (slotUntil !== undefined && this.#soonestMs(ahead) > leftMs()) end(() => reject(new TooLate(ahead, leftMs())));

@@ -127,6 +127,7 @@ export class SimulatedHost {
         const waiting = watchSlots(scheduler, this.#plan.slots, {
           count: (what) => coverage.count(what),
           unjust: (detail) => judge.blame("renewals leave first", `${owner}: ${detail}`),
+          atMost: () => clock.atMost(),
         });
         judge.standsInLine(process, waiting, this.#plan.slots < MANY_SLOTS);
       },

@@ -6,6 +6,8 @@ export interface SlotEvents {
   count(what: string): void;
   /** A request has left before one that should have. */
   unjust(detail: string): void;
+  /** The stopwatch by which requests say how long they wait. */
+  atMost(): number;
 }
 
 /** A request that may wait for a slot, with its deadline as it was when it asked for one. */
@@ -13,25 +15,26 @@ interface Waiting {
   readonly kind: RequestKind;
   readonly deadline: number;
   readonly endSignal: AbortSignal | undefined;
+  /** Until when it waits at present. */
+  readonly waitsUntil: () => number;
 }
 
-const asWaiting = ({ kind, until, deadline = until(), endSignal }: ScheduledRequest): Waiting => ({
-  kind,
-  deadline,
-  endSignal,
-});
+function asWaiting({ kind, until, slotUntil = until, deadline = until(), endSignal }: ScheduledRequest): Waiting {
+  return { kind, deadline, endSignal, waitsUntil: () => Math.min(until(), slotUntil()) };
+}
 
 /**
  * Gives a process few slots for its requests, as throttling and late answers do, and watches in which order they leave: the
  * renewals first whose leases end first, and no take before a release.
  * @returns the requests that wait for a slot.
  */
-export function watchSlots(scheduler: Scheduler, slots: number, { count, unjust }: SlotEvents): ReadonlySet<unknown> {
+export function watchSlots(scheduler: Scheduler, slots: number, events: SlotEvents): ReadonlySet<unknown> {
+  const { count, unjust } = events;
   const { run } = scheduler;
   const waiting = new Set<Waiting>();
   const mustGoBefore = (request: Waiting): Waiting | undefined =>
-    [...waiting].find(({ kind, deadline, endSignal }) => {
-      if (endSignal?.aborted) return false;
+    [...waiting].find(({ kind, deadline, endSignal, waitsUntil }) => {
+      if (endSignal?.aborted || waitsUntil() <= events.atMost()) return false;
       return request.kind === "renewal"
         ? kind === "renewal" && deadline < request.deadline
         : kind === "release" && request.kind !== "release";

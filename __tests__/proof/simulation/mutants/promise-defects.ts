@@ -238,6 +238,11 @@ export const PROMISE_DEFECTS: Defects = {
     "taking/bid.ts": { "slotUntil, endSignal: this.withdrawn,": "endSignal: this.withdrawn," },
     test: "proof/load/load",
   },
+  "a request that has waited too long for a slot is sent where one becomes free before its check": {
+    takesOut: ["protocol#requests-of-one-process: A wait for a slot"],
+    "session/backlog.ts": { "(leftMs() > 0 ? end(() => resolve(send())) : check())": "end(() => resolve(send()))" },
+    test: "session/scheduler",
+  },
   "a request that is sure to come too late waits all the same": {
     takesOut: ["protocol#requests-of-one-process: A wait for a slot"],
     "session/backlog.ts": { "this.#soonestMs(ahead) > leftMs()": "this.#soonestMs(ahead) < 0" },
