@@ -28,7 +28,10 @@ export interface LockSet extends AsyncDisposable {
    * @throws {@link LockLostError} if one of them is lost, or `remainingMs` is less.
    */
   assertHeld(minRemainingMs?: number): void;
-  /** Renews all of them now. @throws as `Lock.extend()` does, after all of them have been tried. */
+  /**
+   * Renews all of them now.
+   * @throws as `Lock.extend()` does, after all of them have been tried; {@link LockLostError}, if one of them is lost by then.
+   */
   extend(options?: ExtendOptions): Promise<void>;
   /** What `JSON.stringify()` writes, and what `console.log()` shows. */
   toJSON(): { readonly held: boolean; readonly locks: readonly LockJson[] };
@@ -76,7 +79,8 @@ export class HeldLockSet implements LockSet {
   }
 
   async extend(options?: ExtendOptions): Promise<void> {
-    await settled(this.#all.map((lock) => lock.extend(options)));
+    await this.#each((lock) => lock.extend(options));
+    this.signal.throwIfAborted();
   }
 
   unlock(): Promise<void> {
@@ -99,8 +103,12 @@ export class HeldLockSet implements LockSet {
 
   async #unlock(): Promise<void> {
     this.#look();
-    await settled(this.#all.map((lock) => lock.unlock())).catch((error: unknown) => {
-      // If several locks were lost, throw the loss that was found first.
+    await this.#each((lock) => lock.unlock());
+  }
+
+  /** If several fail, throws the loss that was found first. */
+  async #each(act: (lock: HeldLock) => Promise<void>): Promise<void> {
+    await settled(this.#all.map(act)).catch((error: unknown) => {
       this.signal.throwIfAborted();
       throw error;
     });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { type LockAllOptions, type LockSet, LockTable } from "../../../lib/index.js";
+import { type Lock, type LockAllOptions, type LockSet, LockTable } from "../../../lib/index.js";
 import { mutexSettings } from "../../../lib/options/mutex.js";
 import { lockAll } from "../../../lib/sets/lock-all.js";
 import { hear } from "../../support/diagnostics.js";
@@ -198,6 +198,21 @@ describe("losing one of several locks", () => {
     await expect(set[Symbol.asyncDispose]()).rejects.toBe(set.signal.reason);
     // The others are released all the same.
     expect(await rows(names)).toEqual([undefined, undefined, undefined]);
+  });
+
+  test("while another is being renewed: extend() throws that loss, although each was renewed", async () => {
+    const { one, other } = hosts();
+    const late = deferred<void>();
+    const set = await one.lockAll(["a", "b"]);
+    const a = set.locks.get("a") as Lock;
+    one.fate = (message) => (message.kind === "write" && message.write.at.name === "b" ? late.promise : "answered");
+    const extending = set.extend();
+    await turn();
+    await other.mutex("a").forceUnlock(a.uuid);
+    await expect(a.extend()).rejects.toMatchObject({ code: "LOCK_LOST", lockName: "a" });
+    late.resolve();
+    await expect(extending).rejects.toBe(set.signal.reason);
+    await expect(set.unlock()).rejects.toBe(set.signal.reason);
   });
 
   test("trap 5: a release that fails does not keep the others from theirs", async () => {

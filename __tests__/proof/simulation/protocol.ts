@@ -84,6 +84,7 @@ export interface SimSet {
   readonly locks: ReadonlyMap<string, SimLock>;
   readonly held: boolean;
   readonly signal: AbortSignal;
+  extend(): Promise<void>;
   unlock(): Promise<void>;
 }
 

@@ -43,6 +43,7 @@ const EXPECTED = [
   "terms that failed",
   "results shared",
   "leases extended",
+  "sets extended",
   "leases extended that are not renewed by themselves",
   "locks held past their section",
   "locks taken away by force",

@@ -133,7 +133,7 @@ export async function section(stage: Stage, step: Step, holding: Holding): Promi
   };
   if (step.withData) process.after(step.holdMs / 4, () => replaceData(stage, step, lock));
   if (step.extends)
-    for (const share of [0.3, 0.6, 0.9]) process.after(step.holdMs * share, () => extend(stage, holding));
+    for (const share of [0.3, 0.6, 0.9]) process.after(step.holdMs * share, () => extend(stage, lock, [holding]));
   if (step.guarded) for (const share of [0.5, 1]) process.after(step.holdMs * share, write);
   await ended(stage, step, lock.signal);
   const closed = stage.awaitsClose();
@@ -156,30 +156,33 @@ function replaceData({ coverage, judge }: Stage, { holdMs }: Step, lock: SimLock
 }
 
 /**
- * A lease that is extended ends no earlier than before, and is held. The call ends when the lease would have ended, if its process
- * knows: it may not know that it was suspended.
+ * A lease that is extended ends no earlier than before, and is held; so are those of a set, all of them. The call ends when the
+ * last of the leases would have ended, if its process knows: it may not know that it was suspended.
  */
-function extend(stage: Stage, holding: Holding): void {
+export function extend(stage: Stage, extended: Pick<SimLock, "extend" | "signal">, holdings: readonly Holding[]): void {
   const { coverage, judge } = stage;
-  const { lock } = holding;
-  const before = lock.expires;
+  const what = holdings.length > 1 ? "sets" : "leases";
+  const before = new Map(holdings.map(({ lock }) => [lock, lock.expires]));
   const wasCalm = stage.calm();
-  const ms = Math.max(0, leaseMs(stage, lock));
+  const ms = Math.max(0, ...holdings.map(({ lock }) => leaseMs(stage, lock)));
   const inTime = within(stage, ms, `extend() of a lease of ${ms} ms`);
-  lock.extend().then(
+  const answered = (): void => inTime(holdings.some(({ disturbed }) => disturbed));
+  extended.extend().then(
     () => {
-      inTime(holding.disturbed);
-      coverage.count(`leases extended${stage.autoRenew ? "" : " that are not renewed by themselves"}`);
-      const wrong = (detail: string): void => judge.blame("a call ends as documented", `${lock.uuid} ${detail}`);
-      if (lock.expires < before) wrong(`was extended to ${lock.expires.toISOString()}, which is no later`);
+      answered();
+      coverage.count(`${what} extended${stage.autoRenew ? "" : " that are not renewed by themselves"}`);
+      const wrong = (detail: string): void => judge.blame("a call ends as documented", detail);
+      for (const [{ uuid, expires }, earlier] of before)
+        if (expires < earlier) wrong(`${uuid} was extended to ${expires.toISOString()}, which is no later`);
       // A signal may abort without a loss: that of a call that was given up, or of a leader that has to end.
-      const { reason } = lock.signal;
-      if (reason instanceof LockLostError) wrong(`was extended after ${reason.message}`);
+      const { reason } = extended.signal;
+      if (reason instanceof LockLostError) wrong(`${what} were extended after ${reason.message}`);
     },
     (error: unknown) => {
-      inTime(holding.disturbed);
+      answered();
       const isOver = error instanceof LockLostError || (error instanceof LockError && error.code === "LOCK_RELEASED");
-      if (isOver || (error instanceof LockStoreError && !wasCalm)) coverage.count(`leases not extended: ${error.code}`);
+      if (isOver || (error instanceof LockStoreError && !wasCalm))
+        coverage.count(`${what} not extended: ${error.code}`);
       else judge.blame("a call ends as documented", `extend threw ${show(error)}`);
     },
   );

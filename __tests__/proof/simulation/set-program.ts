@@ -8,6 +8,7 @@ import {
   checkRelease,
   ended,
   endsInTime,
+  extend,
   hold,
   missedOf,
   outcomeOf,
@@ -47,6 +48,8 @@ export async function takeSet(stage: Stage, step: Step, signal: AbortSignal): Pr
     hold(stage, lock, { asking: askingFor("mutex", name), handOverMs: undefined, askedAt: undefined }),
   );
   const held = judge.tookSet(set, holdings);
+  if (step.extends)
+    for (const share of [0.2, 0.5, 0.8]) process.after(step.holdMs * share, () => extend(stage, set, holdings));
   await Promise.all([section(stage, step, holdings[0] as Holding), ended(stage, step, set.signal)]);
   if (step.throws) await releaseOne(stage, step, set, held);
   await releaseSet(stage, step, set, held);

@@ -54,8 +54,16 @@ export const FEATURE_DEFECTS: Defects = {
   "a set releases its first lock alone": {
     takesOut: ["trap 5", "several-locks#the-set"],
     "sets/lock-set.ts": {
-      "this.#all.map((lock) => lock.unlock())": "this.#all.slice(0, 1).map((lock) => lock.unlock())",
+      "await this.#each((lock) => lock.unlock());": "await this.#all[0]?.unlock();",
     },
+  },
+  "a set whose first lock was lost while another was renewed is extended": {
+    takesOut: ["several-locks#the-set"],
+    "sets/lock-set.ts": {
+      "await this.#each((lock) => lock.extend(options));\n    this.signal.throwIfAborted();":
+        "await this.#each((lock) => lock.extend(options));",
+    },
+    test: "behaviour/lock-set/lock-set",
   },
 
   // `close()`: docs/guides/shutdown.md.
