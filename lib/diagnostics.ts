@@ -69,8 +69,8 @@ export interface Diagnostics {
     readonly cause: unknown;
   };
   /**
-   * A section has ended. Its lease was passed on, released or handed off, had been lost, or got no answer to its release, which
-   * `release-failed` has reported.
+   * A section has ended. The next section of this process goes on with its lease, or the lease was released, handed off or lost, or
+   * its release got no answer, which `release-failed` has reported.
    */
   readonly "dynamutex:released": {
     readonly name: string;
@@ -147,7 +147,7 @@ export interface Diagnostics {
   /** A release got no answer in time. It goes on in the background, and the lock may stay taken until its lease ends. */
   readonly "dynamutex:release-failed": { readonly name: string; readonly uuid: string; readonly cause: unknown };
   /**
-   * A request of a lock to the table has ended. Not told of: what `create()` and `check()` send. A retry is a request of its
+   * A request of a lock to the table has ended. The requests of `create()` and `check()` are not reported. A retry is a request of its
    * own, and so is the read that a refusal without a row makes necessary.
    */
   readonly "dynamutex:request": {
@@ -190,8 +190,8 @@ export interface Diagnostics {
   /** A request of a waiting call failed. The call goes on waiting. */
   readonly "dynamutex:wait-failed": { readonly name: string; readonly cause: unknown };
   /**
-   * A process has lost a place in the queue of a fair mutex, because it expired or was deleted. The callers that shared it go
-   * on waiting with the next place of their process, or with a new one, at the end.
+   * A process has lost an entry in the queue of a fair mutex, because it expired or was deleted. The callers that shared it go
+   * on waiting with the next entry of their process, or with a new one at the end of the queue.
    */
   readonly "dynamutex:ticket-lost": {
     readonly name: string;
@@ -224,7 +224,7 @@ export interface Diagnostics {
     /** Of the lock that it leads with: in `leading` and `stopped`. */
     readonly uuid: string | undefined;
     /**
-     * In `stopped`, the error of `lead` or the `LockLostError`, if there was one: not how `lead` ends when it is told to. In
+     * In `stopped`, the error of `lead` or the `LockLostError`, if there was one: not how `lead` ends after `resign()`, `signal` or a close. In
      * `failed`, the error of the campaign. In `over`, what `done` rejects with, if it does.
      */
     readonly cause: unknown;
@@ -232,18 +232,18 @@ export interface Diagnostics {
     readonly pauseMs: number | undefined;
   };
   /**
-   * `no-date`: replies tell no time, and the host's clock is used. `contradicted`: a reply contradicted the known time, and
+   * `no-date`: replies have no usable `Date` header, and the host's clock is used. `contradicted`: a reply contradicted the known time, and
    * either may be right. `restarted`: replies of a minute agreed with the new time, which replaces what was known.
    */
   readonly "dynamutex:clock": { readonly event: "no-date" | "contradicted" | "restarted"; readonly detail: string };
 }
 
 /**
- * What a request to the table is for. `take`: a lock's row, a permit, a reader's row, or a place in a queue. `take-all`: the
- * rows of a set. `renew`: a lease. `renew-all`: several leases, each with an outcome of its own, which this does not tell: the
+ * What a request to the table is for. `take`: a lock's row, a permit, a reader's row, or a queue entry. `take-all`: the
+ * rows of a set. `renew`: a lease. `renew-all`: several leases, each with an outcome of its own, which is not reported here: the
  * request is `ok` if the table has answered it. `reissue`: a lease's new uuid between two sections. `transfer`: a hand-off, at either end.
- * `release`: also by force. `remove`: what a dead waiter or reader has left. `mark`: a row that another host holds as wanted.
- * `draw`: the number of a place in a queue. `put-result`: the value of a flight. `check`: a guard by itself. `transact`: the caller's `transactWrite()`.
+ * `release`: also by force. `remove`: the expired row of a waiter or a reader. `mark`: sets the waiting flag
+ * on a row that another host holds. `draw`: the number of a queue entry. `put-result`: the result of `singleFlight()`. `check`: a guard by itself. `transact`: the caller's `transactWrite()`.
  */
 export type RequestOperation =
   | (

@@ -38,7 +38,7 @@ interface Term {
   ledMs: number;
   /**
    * - `returned`: `lead` has returned, and the lock was held until then.
-   * - `ended`: the campaign or `lead` was told to end, by a loss or by the end of the election.
+   * - `ended`: the campaign or `lead` had to end: the lock was lost, or the election ended.
    * - `failed`: the campaign or `lead` has failed by an error of its own.
    */
   outcome: "returned" | "ended" | "failed";

@@ -24,8 +24,8 @@ export interface LockInfo {
   /** What holds it: a mutex, a permit of a semaphore, or one side of a shared mutex. */
   readonly kind: "mutex" | "semaphore" | "exclusive" | "shared";
   /**
-   * The acquisition that holds the lock: shared by the sections of one process that hand it over. Undefined if nobody holds
-   * the lock: parked, unlocked by force, or free.
+   * The acquisition that holds the lock: shared by the sections of one process that follow each other on one lease. Undefined if
+   * nobody holds the lock: it is free, was unlocked by force, or its `holdAtLeastMs` has not passed.
    */
   readonly uuid: string | undefined;
   /** Whether it is handed off: nobody holds it, and it stays taken until `expires` for whoever has the token. */
@@ -36,7 +36,7 @@ export interface LockInfo {
   readonly acquired: Date;
   /** When the lease ends unless it is renewed, on the table's clock. 1970-01-01T00:00Z on the row of a free lock. */
   readonly expires: Date;
-  /** The length of the lease, in ms. On a parked row, what was left of its hold. */
+  /** The length of the lease, in ms. Of a lock whose `holdAtLeastMs` has not passed, the rest of that time at its release. */
   readonly ttlMs: number;
   /** The holder's own attributes. */
   readonly data: LockData | undefined;
@@ -95,13 +95,13 @@ export interface LockState extends LockInfo {
   readonly waiters: readonly WaiterInfo[];
 }
 
-/** One place in the queue of a fair lock. It may be stale by the time you read it. */
+/** One entry in the queue of a fair lock. It may be stale by the time you read it. */
 export interface WaiterInfo {
-  /** The place in the queue: lower is sooner. */
+  /** The number of the entry: lower is sooner. */
   readonly ticket: bigint;
   readonly uuid: string;
   readonly owner: string;
-  /** How many sections of its process shared the place when it was taken. Some may have run or gone since. */
+  /** How many sections of its process shared the entry when it was made. Some may have run or given up since. */
   readonly sections: number;
   /** How many permits they need in all, where one of them needs several. */
   readonly permits?: number;
@@ -109,7 +109,7 @@ export interface WaiterInfo {
   readonly side: "exclusive" | "shared" | undefined;
   /** Since when it is there, on the table's clock as estimated by the waiter. */
   readonly since: Date;
-  /** When it loses its place unless it renews it, on the table's clock. */
+  /** When the entry expires unless it is renewed, on the table's clock. */
   readonly expires: Date;
   /** As in {@link LockInfo}: the queue stands still until the row is removed. */
   readonly problem?: string;

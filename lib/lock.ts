@@ -56,14 +56,15 @@ export interface Lock extends AsyncDisposable {
   /** How long the lock is certainly held without another renewal, in ms. 0 if it is not held. */
   readonly remainingMs: number;
   /**
-   * Whether another host has waited for this lock for `handOverMs` at least, as far as this host knows. A hint for a section
-   * that can end early and lock again: a batch between two items, a leader. It takes no request: the one that waits marks
-   * the row, and a renewal, `extend()` or a take brings the mark along. So it is late by `renewEveryMs` at most, and by more with
-   * `autoRenew: false`. A mark that was there when the lock was taken may be this host's own, and counts only after
-   * `handOverMs`. It may become false again, because those who wait may give up. Always false for a lock that is not held, and on the shared side of a shared mutex.
+   * Whether another host has waited for this lock for `handOverMs` at least, as far as this host knows. A hint for a critical section
+   * that can end early and lock again: a batch between two items, a leader. Reading it sends no request. The waiting host sets a
+   * flag on the row, and the holder learns of it with its next renewal or `extend()`: at most `renewEveryMs` later, or later still with
+   * `autoRenew: false`. A flag that was on the row when the lock was taken may come from this host itself, so it counts only
+   * after `handOverMs`. The value may become false again, because a waiting host may give up. It is always false for a lock that
+   * is not held, and on the shared side of a shared mutex.
    *
-   * A process that ends its section while this is true leaves the lock to others for as long as the slowest of them needs, at most
-   * 5 s, before it takes it again.
+   * A process that ends its section while this is true leaves the lock to the other hosts for as long as the slowest of them needs,
+   * at most 5 s, before it takes it again.
    *
    * @example
    * for (const item of items) {

@@ -172,8 +172,8 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
 
   /**
    * Stands for leader: waits for the lock, runs `lead` while it holds it, and releases it when `lead` has ended. After a loss of the
-   * lock or an error of `lead` it pauses and campaigns again. The election ends when `lead` returns, or is told to: by
-   * `resign()`, by `signal`, by the close of the table.
+   * lock or an error of `lead` it pauses and campaigns again. The election ends when `lead` returns, by
+   * `resign()`, by `signal`, or when the table is closed.
    *
    * At no time two leaders hold the lock. It does not stop a `lead` that ignores `lock.signal`: such a one may run beside the
    * next leader. Guard what a leader writes with `lock.transactWrite()`, `lock.guard()` or a fencing token.
@@ -262,7 +262,7 @@ export class Mutex<Held extends TransferableLock = TransferableLock> implements 
    * Reads the lock with one consistent read; null if it is free. For a fair mutex, a query reads the waiters as well.
    *
    * A holder that has died is returned until the lock is taken again, with an `expires` in the past. A lock that nobody
-   * holds but that cannot be taken yet has no `uuid`: it is parked, or was unlocked by force.
+   * holds but that cannot be taken yet has no `uuid`: its `holdAtLeastMs` has not passed, or it was unlocked by force.
    *
    * @throws {@link LockStoreError} if the table cannot be used, or does not answer within 10 s.
    * @throws the reason of `options.signal`.

@@ -17,7 +17,7 @@ const withoutFigures = (report: string): string =>
   report
     .replace(/(?<!Rehearsal of dynamutex .*)\d+(\.\d+)*( ms| s|ms|s)?\b/g, "N")
     .replace(/\b[abc] had the lock/g, "H had the lock")
-    .replace(/woken: [\w-]+/, "woken: REASON")
+    .replace(/resumed: [\w-]+/, "resumed: REASON")
     .replace(/, (linux|darwin); [\w-]+, /, ", OS; REGION, ");
 
 const writtenBy = ({ operation, body }: RecordedRequest): string | undefined =>
@@ -33,7 +33,7 @@ test("a rehearsal says what it will write, kills and freezes a holder, and repor
   expect(stdout).toMatch(/^ +0\.000(?: {2}[·█]){3} {2}[abc] takes the lock\n/m);
   const picture = stdout.replace(/^.*takes the lock\n/gm, "");
   expect(picture).toMatch(
-    /([abc]) is killed while it holds the lock .*\n.*([abc]) is frozen while it .*\n.*\2 is woken .*\n.*\2 is told that it has lost /,
+    /([abc]) is killed while it holds the lock .*\n.*([abc]) is frozen while it .*\n.*\2 resumes .*\n.*\2 learns that it has lost /,
   );
   const shown = blocksOf(pageAt("docs/guides/cli.md")).find(({ text }) => text.startsWith("### Rehearsal"))?.text ?? "";
   expect(withoutFigures(report)).toBe(withoutFigures(shown));

@@ -12,7 +12,7 @@ const END_MS = 3_000;
 const ACTS = {
   SIGKILL: ["×", "is killed while it holds the lock (SIGKILL)"],
   SIGSTOP: ["▒", "is frozen while it holds the lock (SIGSTOP)"],
-  SIGCONT: ["░", "is woken and believes that it holds the lock (SIGCONT)"],
+  SIGCONT: ["░", "resumes and believes that it holds the lock (SIGCONT)"],
 } as const;
 
 /** A host, which is a process here. */
@@ -123,7 +123,7 @@ export class Cast implements AsyncDisposable {
       host.mark = "·";
       this.answer(host, "release"); // not before it is recorded
     } else {
-      this.#show(host, "·", `is told that it has lost the lock: ${told.reason}`, told.at);
+      this.#show(host, "·", `learns that it has lost the lock: ${told.reason}`, told.at);
     }
   }
 

@@ -122,7 +122,7 @@ async function perform(mutex: Mutex, ttlMs: number, signal: AbortSignal, finding
     findings.push(takeover("after the freeze", frozenAt, last));
     cast.act(sleeper, "SIGCONT");
     const reason = await cast.ended(sleeper);
-    const told = reason === undefined ? "wrote when it was woken" : `was told of its loss when it was woken: ${reason}`;
+    const told = reason === undefined ? "wrote after it had resumed" : `learned of its loss when it resumed: ${reason}`;
     findings.push(judged("the frozen process", reason !== undefined, told));
     cast.answer(last[0]);
     await cast.ended(last[0]);

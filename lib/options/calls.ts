@@ -64,7 +64,7 @@ export interface TryLockOptions extends TryOptions {
   readonly everyMs?: number | undefined;
   /**
    * With `everyMs`, or a function as `once`: how early a schedule may fire, in ms. A call that comes so much before a tick waits for
-   * that tick, rather than being told `done` of the one before. Default 5 000, and at most a tenth of `everyMs`. From 0 to 60 000. Ticks
+   * that tick, and does not end as `done` because of the one before. Default 5 000, and at most a tenth of `everyMs`. From 0 to 60 000. Ticks
    * of a function have to be further apart than this and the clock's uncertainty, about a second: otherwise give less.
    */
   readonly earlyMs?: number | undefined;
@@ -180,7 +180,7 @@ export interface ForceUnlockOptions {
 export interface ListOptions {
   /** List only locks whose name, without the table's `keyPrefix`, begins with this. Default: all. */
   readonly prefix?: string | undefined;
-  /** Whether to include free locks whose rows stay, because they store a fencing token, a tick or the result of a flight. Default false. */
+  /** Whether to include free locks whose rows stay, because they store a fencing token, a tick or the result of `singleFlight()`. Default false. */
   readonly includeFree?: boolean | undefined;
   /** Ends the listing: the iteration throws its reason. */
   readonly signal?: AbortSignal | undefined;
