@@ -311,7 +311,12 @@ export class Judge extends Watcher {
     return process !== undefined && !process.isGone && !this.ended.has(uuid ?? "");
   }
 
-  /** When a process last heard from the table; -Infinity if it never has. */
+  /** While a process stands still it hears nothing, and the table is not silent for that. */
+  standsStill(process: Process, until: number): void {
+    this.#heardAt.set(process, until);
+  }
+
+  /** When a process last heard from the table, or could hear again; -Infinity if it never has. */
   heardAt(process: Process): number {
     return this.#heardAt.get(process) ?? Number.NEGATIVE_INFINITY;
   }

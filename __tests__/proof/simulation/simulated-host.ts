@@ -252,6 +252,8 @@ export class SimulatedHost {
       case "freeze":
       case "suspend":
         this.#disturb();
+        if (this.#life && !this.#machine.asleep)
+          this.#world.judge.standsStill(this.#life.process, scheduler.now + Math.min(mishap.forMs, left));
         this.#machine.sleep(Math.min(mishap.forMs, left), mishap.kind);
         break;
       case "close":
