@@ -12,11 +12,11 @@ const SUSPENDED_MS = 4_000;
 const isTransfer = (message: Message): boolean => message.kind === "write" && message.write.kind === "transfer";
 
 /** Holds the answer to such a request up, while the process is suspended. */
-function suspends(host: MemoryHost, which: (message: Message) => boolean) {
+function suspends(host: MemoryHost, which: (message: Message) => boolean, forMs = SUSPENDED_MS) {
   const arrives = deferred<void>();
   host.hold = (message) => (which(message) ? arrives.promise : undefined);
   return (skip: (ms: number) => void): void => {
-    skip(SUSPENDED_MS);
+    skip(forMs);
     host.hold = () => undefined;
     arrives.resolve();
   };
@@ -51,3 +51,21 @@ test("a token whose lease was over at the answer is resumed all the same", async
   await using lock = await resuming;
   expect([lock.held, other.row("job")?.uuid]).toEqual([true, lock.uuid]);
 });
+
+// Of a lease of 2 s, 1.8 s may be used.
+test.each([
+  ["less than half is left", 1_000, 1_800],
+  ["more than half is left", 800, 1_000],
+])(
+  "a lease of which %s at the answer is renewed only if its section would begin with too little",
+  async (_, forMs, leftMs) => {
+    const { time, one } = hosts();
+    const goOn = suspends(one, isTake, forMs);
+    const locking = one.mutex("job", { ttlMs: TTL_MS }).lock();
+    await turn();
+    goOn((ms) => time.skip(ms));
+    await time.settle(locking);
+    await using lock = await locking;
+    expect(lock.remainingMs).toBe(leftMs);
+  },
+);

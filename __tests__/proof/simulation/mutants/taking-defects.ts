@@ -140,6 +140,18 @@ export const TAKING_DEFECTS: Defects = {
     "holding/exit.ts": { "if (this.#lease.writing?.isReissue) await": "await" },
     test: "behaviour/holding/unlock-in-time",
   },
+  "a lease of which half is gone is handed out as it is": {
+    takesOut: ["protocol#taking 5"],
+    "holding/renewals.ts": { "!isHalfGone(session, row) && coversPeriod(session, row)": "coversPeriod(session, row)" },
+    test: "behaviour/taking/lapsed",
+  },
+  "a lease of which half is gone passes on as it is": {
+    takesOut: ["protocol#releasing"],
+    "holding/renewals.ts": {
+      "!mustReissue && !isHalfGone(this.#session, this.#term.row)": "!mustReissue",
+    },
+    test: "behaviour/taking/hand-over",
+  },
   "a lease that has lapsed is given back": {
     takesOut: ["protocol#taking 5"],
     "holding/renewals.ts": { "if (!mayLapse) return false;": "if (!mayLapse || Boolean(1)) return false;" },
