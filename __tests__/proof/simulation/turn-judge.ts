@@ -104,7 +104,9 @@ export class TurnJudge extends Watcher {
     this.#claimed.add(uuid);
     const mark = isFirst ? this.#of(process, at.name)?.mark : undefined;
     if (mark === undefined || this.#isOver(mark.wanted)) return undefined;
-    if (process.time.monotonic() - mark.foundAt > BELIEVED_MS) return undefined;
+    // A claim may be about to leave at the moment at which the answer comes.
+    const foundMsAgo = process.time.monotonic() - mark.foundAt;
+    if (foundMsAgo === 0 || foundMsAgo > BELIEVED_MS) return undefined;
     this.count("takes that carried a mark on");
     return wanted === undefined ? `${uuid} forgets that others wait until ${mark.wanted}` : undefined;
   }
