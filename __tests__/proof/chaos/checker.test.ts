@@ -1,5 +1,10 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, test } from "@jest/globals";
+import { blocksOf, pageAt } from "../../support/pages.js";
 import type { Line } from "./register.js";
 
 /** One line of the file that the checker reads, without its log. */
@@ -274,4 +279,30 @@ describe("of the guarded log of both sides", () => {
     ["a writer's line that is gone", inLog(bySides.slice(0, 1), bySides), "lost update"],
     ["a gap", inLog(byWriters.slice(1), byWriters), "lost update", "lost update"],
   ])("it finds %s", judges);
+});
+
+test("the program of the page, which shares nothing with the checker, finds sections that were interrupted and lines that are gone", async () => {
+  const [program] = blocksOf(pageAt("docs/design/chaos.md")).filter(({ text }) => text.startsWith("// verify.mjs"));
+  const folder = await mkdtemp(join(tmpdir(), "dynamutex-verify-"));
+  const history = {
+    good: written("a", "a", "b"),
+    interrupted: written("a", "b", "a"),
+    gap: inLog(linesOf("a", "b", "c").toSpliced(1, 1), []),
+    permits: written(P0, P1, P0),
+  };
+  const events = Object.entries(history).flatMap(([log, each]) =>
+    each.map((event) => JSON.stringify({ log, ...event })),
+  );
+  await writeFile(join(folder, "verify.mjs"), program?.text ?? "");
+  await writeFile(join(folder, "run.jsonl"), events.join("\n"));
+  const { stdout } = await promisify(execFile)(process.execPath, ["verify.mjs", "run.jsonl"], { cwd: folder });
+  await rm(folder, { recursive: true });
+  expect(stdout.split("\n")).toEqual([
+    "good: 3 lines of 2 sections",
+    "interrupted: another section wrote before line 2 of a",
+    "interrupted: 3 lines of 2 sections",
+    "gap: there is no line 2",
+    "gap: 2 lines of 2 sections",
+    "",
+  ]);
 });
