@@ -23,6 +23,7 @@ const PRINTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
     "cleaned up in no time",
   ],
   "docs/guides/fencing-and-guards.md": ["-10 10", /^Error: refused: token \d+ is older than \d+\nby the next holder$/],
+  "docs/guides/from-redlock.md": ["the lock was held for a second: true"],
   "docs/guides/hand-off.md": ["false\norder 17, 3 items, true\nLOCK_LOST"],
   // The observer may look before the candidate has the lock, or after.
   "docs/guides/leader-election.md": [
