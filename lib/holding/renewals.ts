@@ -113,10 +113,13 @@ export class Renewals {
     bid: Pick<Bid, "withdrawn" | "until">,
     { mayLapse }: { readonly mayLapse: boolean } = { mayLapse: true },
   ): Promise<boolean> {
-    // A writer that has waited for readers may have a renewal in flight.
-    if (this.#term.writing !== undefined) await this.#term.endWriting();
     const session = this.#session;
     const { clock } = session;
+    // A writer that has waited for readers may have a renewal in flight, which is tried for longer than its call waits.
+    if (this.#term.writing !== undefined) {
+      await answeredWithin(clock, bid.until() - clock.atMost(), this.#term.endWriting());
+      if (this.#term.writing !== undefined) return false;
+    }
     const { row } = this.#term;
     const tryingUntil = (end: number): Trying => ({
       until: () => Math.min(end, bid.until()),

@@ -59,6 +59,7 @@ export class ExclusiveSide extends Kind {
         await bid.again();
       } else {
         lease.endUse(WAITING_WRITER);
+        bid.tries();
         break;
       }
     }

@@ -20,6 +20,12 @@ const LEAST_LOOK_MS = 98;
 /** A timer may ring a little early. */
 const EARLY_MS = 2;
 
+/** When a process stands back for others, on its own stopwatch. */
+interface Standing {
+  readonly since: number;
+  readonly until: number;
+}
+
 /** A lease that one section after the other runs on, under one uuid or several. */
 interface Passed {
   readonly name: string;
@@ -45,7 +51,7 @@ export class HandOverJudge extends Watcher {
   /** Under which name each uuid was held, and by whom. */
   readonly #places = new Map<string, { readonly name: string; readonly process: Process }>();
   /** Until when a process claims no lock that others wait for, while its own calls stay as they are. */
-  readonly #standing = new Map<Process, Map<string, number>>();
+  readonly #standing = new Map<Process, Map<string, Standing>>();
   /** Claims of which a copy has left: one that asked before a late release was answered goes on. */
   readonly #claimed = new Set<string>();
   /** Reads that were sent between two sections. */
@@ -117,8 +123,10 @@ export class HandOverJudge extends Watcher {
       this.gone(write.uuid);
     }
     if (write.kind !== "take") return undefined;
-    const until = this.#standing.get(process)?.get(write.at.name) ?? 0;
-    const early = this.#claimed.has(write.uuid) ? 0 : until - process.time.monotonic();
+    const now = process.time.monotonic();
+    const { since = now, until = now } = this.#standing.get(process)?.get(write.at.name) ?? {};
+    // A claim that waits for a slot may get it by the very answer that begins the turn of others.
+    const early = this.#claimed.has(write.uuid) || since === now ? 0 : until - now;
     this.#claimed.add(write.uuid);
     // A try for a tick does not wait for its turn, as the tick comes but once, and begins one where others are let in.
     if (write.tick !== undefined) this.#turns.sees(process, write.at.name);
@@ -136,10 +144,11 @@ export class HandOverJudge extends Watcher {
 
   /** @param forMs for how long the mark lasts. */
   #standsBack(process: Process, name: string, wanted = 0, forMs = Number.POSITIVE_INFINITY): void {
-    const standing = entryOf(this.#standing, process, () => new Map<string, number>());
+    const standing = entryOf(this.#standing, process, () => new Map<string, Standing>());
     const { needMs = UNSAID_NEED_MS } = markInNumber(wanted);
     if (needMs > UNSAID_NEED_MS) this.count("processes that stood back for a waiter far away");
-    standing.set(name, process.time.monotonic() + Math.min(needMs - EARLY_MS, forMs));
+    const since = process.time.monotonic();
+    standing.set(name, { since, until: since + Math.min(needMs - EARLY_MS, forMs) });
     this.#turns.sees(process, name);
   }
 

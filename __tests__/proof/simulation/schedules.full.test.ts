@@ -149,6 +149,8 @@ const KEPT = [
   "920001006/921", // a take that is refused by its form, and whose process stands still before it reads that
   "54003/126", // a first try that begins after a freeze, in which the time of its call has passed
   "54022/577", // a claim that leaves at the moment at which a release shows that others wait
+  "54045/850", // a claim that gets its slot by the release that shows that others wait
+  "54052/904", // a try whose renewal is in flight when the last reader leaves
 ];
 
 describe("the protocol on virtual time", () => {

@@ -238,6 +238,11 @@ export const PROMISE_DEFECTS: Defects = {
     "taking/bid.ts": { "slotUntil, endSignal: this.withdrawn,": "endSignal: this.withdrawn," },
     test: "proof/load/load",
   },
+  "a writer is told that readers are there when the last of them has gone": {
+    takesOut: ["protocol#waiting 4"],
+    "kinds/exclusive.ts": { "bid.tries();": "" },
+    test: "behaviour/shared-mutexes/exclusive",
+  },
   "a request that has waited too long for a slot is sent where one becomes free before its check": {
     takesOut: ["protocol#requests-of-one-process: A wait for a slot"],
     "session/backlog.ts": { "(leftMs() > 0 ? end(() => resolve(send())) : check())": "end(() => resolve(send()))" },
