@@ -56,10 +56,11 @@ test("whichever permit is free first goes to whoever asked first", async () => {
   expect(order).toEqual([1, 2, 3]);
 });
 
-test("a caller that knows of fewer permits gets one that it knows of", async () => {
+// Fair callers stand in one line, whatever number they know of.
+test.each([false, true])("a caller that knows of fewer permits gets one that it knows of: fair %s", async (fair) => {
   const time = new ManualTime();
   const host = new MemoryHost(time);
-  const [many, few] = [host.semaphore(NAME, { permits: 3 }), host.semaphore(NAME, { permits: 2 })];
+  const [many, few] = [host.semaphore(NAME, { permits: 3, fair }), host.semaphore(NAME, { permits: 2, fair })];
   const held = [await many.lock(), await many.lock(), await many.lock()];
   const permits = new Map(held.map((lock) => [lock.permit, lock]));
   const call = few.lock();
