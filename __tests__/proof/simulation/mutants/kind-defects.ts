@@ -24,6 +24,7 @@ export const KIND_DEFECTS: Defects = {
         "const early = await lookForWriter(session, resource, bid); const result = await takeRow(session, claimed, { at: readerAt(name, session.uuid()), settings });",
       "untilNoWriter(session, resource, bid)": "Promise.resolve(early)",
     },
+    test: "behaviour/shared-mutexes/shared",
   },
   "a reader looks for a writer by a read that may be stale": {
     takesOut: ["protocol#shared-mutexes 1"],
@@ -52,6 +53,7 @@ export const KIND_DEFECTS: Defects = {
     "kinds/shared-mutex-rows.ts": {
       "limit: READERS_LIMIT, consistent: true": "limit: READERS_LIMIT, consistent: false",
     },
+    test: "behaviour/shared-mutexes/exclusive",
   },
   "a writer does not look for readers": {
     takesOut: ["protocol#shared-mutexes 1", "shared-mutexes#what-is-promised: No section"],
@@ -68,6 +70,7 @@ export const KIND_DEFECTS: Defects = {
       'const write = { kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const;':
         'const write = seenUuid === undefined ? ({ kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const) : ({ kind: "vacate", at: { name, sort }, uuid: seenUuid, leaves: { kind: "free" }, remembers: "nothing" } as const);',
     },
+    test: "behaviour/shared-mutexes/exclusive",
   },
   "a renewal mends the lapse of a writer that waits": {
     takesOut: ["protocol#shared-mutexes 4"],

@@ -46,6 +46,7 @@ export const QUEUE_DEFECTS: Defects = {
   "a place serves those who asked after its draw": {
     takesOut: ["queue#how-it-works: The callers of one process"],
     "queues/fair-line.ts": { "upTo = own.last;": "upTo = asked;" },
+    test: "behaviour/fair/shared-places",
   },
   "a place serves all who have asked by the time that its row is there": {
     takesOut: ["queue#how-it-works: The callers of one process"],
@@ -67,6 +68,7 @@ export const QUEUE_DEFECTS: Defects = {
     takesOut: ["queue#how-it-works: Where no other host waits", "fair-queue#what-order-means"],
     "queues/fair-queue.ts": { "await this.#lookAgain(line, own, until); return line.admitsFirst;": "return true;" },
     "queues/fair-line.ts": { "get admitsFirst(): boolean {": "get admitsFirst(): boolean { return true;" },
+    test: "behaviour/fair/shared-places",
   },
   "the lease goes on after a look that may be stale": {
     takesOut: ["queue#how-it-works: Where no other host waits"],
