@@ -101,6 +101,7 @@ export const FEATURE_DEFECTS: Defects = {
   "a renewal is judged by the outcome of another in its batch": {
     takesOut: ["trap 41", "protocol#keeping: Each statement"],
     "dynamodb/renewal-batches.ts": { "this.#settle(member, outcomes[index])": "this.#settle(member, outcomes[0])" },
+    test: "dynamodb/renewal-batches",
   },
   "the refusal of one renewal counts as the loss of its neighbours": {
     takesOut: ["trap 41", "protocol#keeping: Each statement"],
