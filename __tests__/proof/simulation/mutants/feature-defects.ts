@@ -237,6 +237,7 @@ export const FEATURE_DEFECTS: Defects = {
       'equal("due", { value: "tick" }), equal("attempt", { value: "seenAttempt" }),':
         'equal("due", { value: "tick" }),',
     },
+    test: "behaviour/cron/due-ticks",
   },
   "a success counts as recorded without an answer": {
     takesOut: ["protocol#ticks: The success"],
