@@ -23,12 +23,12 @@ function scene() {
     { readonly resolve: (value: string) => void; readonly reject: (error: unknown) => void }
   >();
 
-  function ask(name: string, request: Partial<ScheduledRequest> = {}, lateMs?: number): Promise<string> {
+  function ask(name: string, request: Partial<ScheduledRequest> = {}): Promise<string> {
     const send = (): Promise<string> => {
       left.push(name);
       return new Promise((resolve, reject) => answers.set(name, { resolve, reject }));
     };
-    return scheduler.run({ ...NEVER_ENDS, deadline: 1_000_000, ...request }, () => scheduler.heard(send, lateMs));
+    return scheduler.run({ ...NEVER_ENDS, deadline: 1_000_000, ...request }, () => scheduler.heard(send));
   }
 
   function underWay(name: string) {
@@ -49,11 +49,6 @@ function scene() {
     await turn();
   }
 
-  /** A renewal whose answer is late after so many ms. */
-  function renew(name: string, deadline: number, lateMs: number): void {
-    ask(name, { kind: "renewal", deadline }, lateMs).catch(() => undefined);
-  }
-
   /** Asks so many times; answers to none of them are awaited. */
   function askMany(prefix: string, count: number, request: Partial<ScheduledRequest> = {}): string[] {
     const names = Array.from({ length: count }, (_, index) => `${prefix}${index}`);
@@ -61,12 +56,14 @@ function scene() {
     return names;
   }
 
-  /** Takes all slots, with requests of which the first is answered to let one other leave. */
-  function fill(count = WIDTH): void {
+  /** Takes so many slots, and those of so many releases in addition: as the first is answered, one other leaves. */
+  function fill(count = WIDTH, releases = 0): readonly string[] {
     const before = left.length;
     askMany("first", count);
-    expect(left).toHaveLength(before + count);
+    const released = askMany("released", releases, { kind: "release" });
+    expect(left).toHaveLength(before + count + releases);
     left.length = 0;
+    return released;
   }
 
   let answered = 0;
@@ -87,7 +84,7 @@ function scene() {
     left.length = 0;
   }
 
-  return { time, scheduler, session, left, ask, askMany, renew, succeed, fail, fill, free, answersTake };
+  return { time, scheduler, session, left, ask, askMany, succeed, fail, fill, free, answersTake };
 }
 
 describe("where a slot is free", () => {
@@ -127,22 +124,27 @@ describe("where a slot is free", () => {
 
 describe("the order in which requests leave", () => {
   test("is releases first, and that of their deadlines; of equal ones, that of their arrival", async () => {
-    const { askMany, fill, free } = scene();
-    fill();
+    const { left, askMany, fill, free, succeed } = scene();
+    const released = fill(WIDTH, WIDTH);
     askMany("read", 1, { kind: "read", deadline: 300 });
     askMany("never", 1, { kind: "read", deadline: Number.POSITIVE_INFINITY });
     askMany("take", 2, { kind: "take", deadline: 200 });
     askMany("later", 1, { kind: "release", deadline: 500 });
     askMany("release", 1, { kind: "release", deadline: 400 });
-    expect(await free(6)).toEqual(["release0", "later0", "take0", "take1", "read0", "never0"]);
+    await free(2);
+    await succeed(...released, "release0", "later0");
+    await free(2);
+    expect(left).toEqual(["release0", "later0", "take0", "take1", "read0", "never0"]);
   });
 
   test("releases do not wait behind a burst of takes, whosever deadline is earlier", async () => {
-    const { askMany, fill, free } = scene();
+    const { left, askMany, fill, free } = scene();
     fill();
     askMany("take", 3_000, { kind: "take", deadline: 1 });
-    askMany("release", 2, { kind: "release", deadline: 10_000 });
-    expect(await free(3)).toEqual(["release0", "release1", "take0"]);
+    const atOnce = askMany("release", WIDTH, { kind: "release", deadline: 10_000 });
+    expect(left).toEqual(atOnce);
+    askMany("later", 2, { kind: "release", deadline: 10_000 });
+    expect(await free(3)).toEqual(["later0", "later1"]);
   });
 
   test("stays that of the deadlines among thousands, of which many leave the queue unsent", async () => {
@@ -183,11 +185,22 @@ describe("how many are under way", () => {
     expect(left.slice(WIDTH)).toEqual(["take40"]);
   });
 
-  test("is a quarter at least, however many renewals are under way", async () => {
-    const { left, askMany } = scene();
-    askMany("renewal", 400, { kind: "renewal" });
-    askMany("take", 100);
-    expect(left).toHaveLength(400 + WIDTH / 4);
+  test("is ten times the width of renewals and twice the width of releases, whatever else is under way", async () => {
+    const { left, askMany, succeed } = scene();
+    askMany("take", WIDTH + 1);
+    const releases = askMany("release", WIDTH + 1, { kind: "release" });
+    expect(left).toHaveLength(2 * WIDTH);
+    const renewals = askMany("renewal", 8 * WIDTH + 1, { kind: "renewal" });
+    expect(left).toHaveLength(10 * WIDTH);
+    // Nothing new leaves before all but the width of it is answered.
+    await succeed(renewals[0] as string);
+    expect(left.slice(10 * WIDTH)).toEqual([renewals.at(-1)]);
+    await succeed(...renewals.slice(1));
+    expect(left.at(-1)).toBe(renewals.at(-1));
+    await succeed("take0");
+    expect(left.at(-1)).toBe(releases.at(-1));
+    await succeed(...releases);
+    expect(left.at(-1)).toBe(`take${WIDTH}`);
   });
 
   test("shrinks on throttling, and on nothing else", async () => {
@@ -254,46 +267,38 @@ describe("how many are under way", () => {
   });
 });
 
-describe("on a table that answers a renewal late", () => {
-  /** So many renewals, which end at these moments, and of which the first is answered late. */
-  async function lateScene(count: number) {
-    const { renew, time, succeed, ...rest } = scene();
-    for (let index = 0; index < count; index += 1) renew(`renewal${index}`, 1_000 + index, 100);
-    await time.advance(101);
-    await succeed("renewal0");
-    rest.left.length = 0;
-    return { renew, time, succeed, ...rest };
+describe("where ten times the width of renewals are under way", () => {
+  /** So many of them, and none of anything else. */
+  function fullScene() {
+    const { left, askMany, ...rest } = scene();
+    const renewals = askMany("renewal", 10 * WIDTH, { kind: "renewal", deadline: 1_000 });
+    expect(left).toHaveLength(10 * WIDTH);
+    left.length = 0;
+    return { left, askMany, renewals, ...rest };
   }
 
-  test("other requests are half as many, and each answer in time lets more be under way", async () => {
-    const { scheduler, time, renew, succeed } = await lateScene(2);
-    expect(scheduler.width).toBe(WIDTH / 2);
-    await time.advance(1);
-    for (let index = 2; index < WIDTH; index += 1) {
-      renew(`renewal${index}`, 9_000, 100);
-      await succeed(`renewal${index}`);
-    }
-    expect(scheduler.width).toBe(WIDTH / 2 + 1);
-  });
-
-  test("ten times the width of renewals are under way, and the others wait, that of the lease first which ends first", async () => {
-    const { left, renew, succeed } = await lateScene((10 * WIDTH) / 2 + 3);
-    renew("second", 5_000, 100);
-    renew("first", 4_000, 100);
+  test("the others wait, that of the lease first which ends first", async () => {
+    const { left, ask, succeed } = fullScene();
+    ask("second", { kind: "renewal", deadline: 5_000 }).catch(() => undefined);
+    ask("first", { kind: "renewal", deadline: 4_000 }).catch(() => undefined);
     expect(left).toEqual([]);
-    await succeed("renewal1", "renewal2");
-    expect(left).toEqual([]);
-    await succeed("renewal3", "renewal4");
+    await succeed("renewal1");
+    expect(left).toEqual(["first"]);
+    await succeed("renewal2");
     expect(left).toEqual(["first", "second"]);
   });
 
   test("nothing else that waits leaves before a renewal that waits, and releases before the rest", async () => {
-    const { left, ask, askMany, renew, succeed } = await lateScene((10 * WIDTH) / 2 + 3);
-    renew("waiting", 5_000, 100);
+    const { left, ask, askMany, renewals, succeed } = fullScene();
     ask("read", { kind: "read", deadline: 1 }).catch(() => undefined);
     askMany("release", 1, { kind: "release" });
+    ask("waiting", { kind: "renewal", deadline: 5_000 }).catch(() => undefined);
     expect(left).toEqual([]);
-    await succeed("renewal1", "renewal2", "renewal3");
+    await succeed("renewal0");
+    expect(left).toEqual(["waiting"]);
+    await succeed(...renewals.slice(1, -2 * WIDTH + 2));
+    expect(left).toEqual(["waiting", "release0"]);
+    await succeed(...renewals.slice(-2 * WIDTH + 2));
     expect(left).toEqual(["waiting", "release0", "read"]);
   });
 });
@@ -331,7 +336,7 @@ describe("the end of the wait for a slot", () => {
 
   test("comes for thousands at once where no attempt of theirs could be answered in time any more", async () => {
     const { time, session, fill, succeed } = scene();
-    fill();
+    fill(WIDTH, WIDTH);
     const asked = { kind: "release", firstTimeoutMs: 100, until: () => 1_000 } as const;
     const unsent = Array.from({ length: 5_000 }, () => persist(session, asked, () => Promise.resolve("sent")));
     const errors = Promise.all(unsent.map((answer) => answer.catch((error: unknown) => error)));

@@ -56,15 +56,18 @@ export class Backlog {
         answer();
       };
       const leftMs = (): number => Math.min(until(), slotUntil?.() ?? Number.POSITIVE_INFINITY) - this.#clock.atMost();
+      const late = (): void => {
+        const why = `${this.#underWay()} requests of this process were under way, and others went first`;
+        end(() => reject(notSent(this.#clock.atLeast() - queuedAt, why)));
+      };
       const check = (): void => {
         const ms = leftMs();
-        const why = `${this.#underWay()} requests of this process were under way, and others went first`;
-        if (ms <= 0) end(() => reject(notSent(this.#clock.atLeast() - queuedAt, why)));
+        if (ms <= 0) late();
         else if (ms < Number.POSITIVE_INFINITY) cancelCheck = this.#clock.alarm(ms, check);
       };
       const stopListening = endSignal && onAbort(endSignal, () => end(() => reject(endSignal.reason)));
       // In a process that stood still, a slot may become free before the check that is overdue.
-      const leave = (): void => (leftMs() > 0 ? end(() => resolve(send())) : check());
+      const leave = (): void => (leftMs() > 0 ? end(() => resolve(send())) : late());
       const waiting: Waiting = { kind, deadline, send: leave };
       const ahead = this.#placeOf(waiting);
       this.waiting.splice(ahead, 0, waiting);
@@ -86,7 +89,7 @@ export class Backlog {
 }
 
 /** The lowest rank leaves first. */
-const RANKS: Readonly<Record<RequestKind, number>> = { renewal: 0, release: 1, take: 2, read: 2 };
+export const RANKS: Readonly<Record<RequestKind, number>> = { renewal: 0, release: 1, take: 2, read: 2 };
 
 function isBefore(one: Waiting, other: Waiting): boolean {
   const [rank, otherRank] = [RANKS[one.kind], RANKS[other.kind]];

@@ -2,18 +2,18 @@ import { AsyncResource } from "node:async_hooks";
 import { LockStoreError } from "../errors.js";
 import type { Store } from "../store.js";
 import { type Clock, replyAlarm } from "../time/clock.js";
-import { Backlog, notSent, type RequestKind, type ScheduledRequest } from "./backlog.js";
+import { Backlog, notSent, RANKS, type RequestKind, type ScheduledRequest } from "./backlog.js";
 import { endAfter, LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry } from "./retry.js";
 
 /** How many requests are in flight at once while the table does not throttle, renewals included. */
 const MOST_WIDTH = 48;
 const LEAST_WIDTH = 4;
 
-/** At most this many times the width of renewals are in flight at once: more would only wait in the queue of a slow engine. */
-const RENEWALS_TIMES = 10;
-
-/** The share of the width that renewals always leave to other requests. */
-const OTHERS_SHARE = 1 / 4;
+/**
+ * A request leaves while fewer than this many times the width are in flight, of all kinds: what is held goes before what is new. Even of
+ * renewals, more would only wait in the queue of a slow engine.
+ */
+const WIDTHS: Readonly<Record<RequestKind, number>> = { renewal: 10, release: 2, take: 1, read: 1 };
 
 /** How many of the latest answers count: enough for a percentile, few enough to follow a table that slows down. */
 const REMEMBERED = 64;
@@ -43,9 +43,6 @@ const FIRST_OVERDUE_MS = 250;
  * timeout is a quarter of the lease, of which four tenths are left as it is due.
  */
 const ATTEMPT_SHARE_OF_REST = 2 / 3;
-
-/** A renewal is late if its answer took more than this share of what was left of its lease as it left. */
-const LATE_SHARE = 1 / 4;
 
 /** Whether it matters to a lease when a request ends. All others begin again with the next claim or the next look. */
 function hasLeaseToLose(kind: RequestKind): boolean {
@@ -121,9 +118,8 @@ export function persist<T>(
       if (leftMs === 0 || leftMs < leastMs) return Promise.reject(notSent(triedMs()));
       sent += 1;
       tried.sent += 1;
-      const lateMs = kind === "renewal" ? leftMs * LATE_SHARE : undefined;
       const controller = new AbortController();
-      const copy = skipWith() ?? scheduler.heard(() => request(controller.signal), lateMs);
+      const copy = skipWith() ?? scheduler.heard(() => request(controller.signal));
       const neededMs = Math.max(firstMs * GROWTH ** (sent - 1), PATIENCE_TIMES * (scheduler.slowMs ?? 0));
       const usualMs = Math.max(firstMs, Math.min(LONGEST_ATTEMPT_MS, neededMs));
       const mayBeLast = clock.atMost() + usualMs > (persistence.unrepeatedFrom?.() ?? Number.POSITIVE_INFINITY);
@@ -167,24 +163,18 @@ function bounded<T>(clock: Clock, answer: Promise<T>, boundMs: number, end: () =
 }
 
 /**
- * The two lanes in which all requests of one process to one table travel.
+ * How all requests of one process to one table share it.
  *
- * 1. Renewals leave at once, up to ten times the width: each lease has one write in flight, and many leave in one request.
- * 2. Everything else has as many slots as the width less the renewals in flight, and at least a quarter of the width. It leaves
- *    at once if there is a free slot, and waits in a {@link Backlog} otherwise.
- * 3. Throttling halves the width, and successes restore it step by step. If the table is out of reach, nothing narrows it:
+ * 1. A request leaves at once while fewer are in flight than its kind may see ({@link WIDTHS}), and waits in a {@link Backlog}
+ *    otherwise. So where renewals are slow, they fill the width, and a process that can hardly keep what it holds takes no more.
+ * 2. Throttling halves the width, and successes restore it step by step. If the table is out of reach, nothing narrows it:
  *    fewer requests at once would only lose leases.
- * 4. A renewal that is answered late halves the width as well: a process that can hardly keep what it holds takes less. Without
- *    this rule, 287 leases of 3 s are lost in 20 s on a table that can keep some 250 of them (`proof/load/load.test.ts`).
- * 5. Renewals beyond ten times the width wait for an answer to another one. Their stamps are chosen as they leave, and no other
- *    waiting request leaves before them. Without this rule, 205 of 500 leases of 3 s are lost on a table that serves 220
- *    requests a second and has no batches.
  */
 export class Scheduler {
   readonly #clock: Clock;
   readonly #backlog: Backlog;
   /** How many requests have left and have not ended. */
-  readonly #underWay = { renewals: 0, others: 0 };
+  #underWay = 0;
   #width = MOST_WIDTH;
   /** When the width was last halved, on `atLeast`. */
   #halvedAt = Number.NEGATIVE_INFINITY;
@@ -203,10 +193,9 @@ export class Scheduler {
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    const underWay = (): number => this.#underWay.renewals + this.#underWay.others;
     // Each slot serves no more than one request in the shortest time that an answer takes.
     const soonestMs = (ahead: number): number => Math.floor(ahead / MOST_WIDTH) * (this.quickMs ?? 0);
-    this.#backlog = new Backlog(clock, underWay, soonestMs);
+    this.#backlog = new Backlog(clock, () => this.#underWay, soonestMs);
   }
 
   /** After how many ms an answer is overdue: nothing should wait for it any longer, although it may still come. */
@@ -219,14 +208,9 @@ export class Scheduler {
     return this.#silentSince ?? this.#clock.atMost();
   }
 
-  /** How many requests may be in flight at once, apart from renewals. */
+  /** How many requests may be in flight at once, before only those of leases leave. */
   get width(): number {
     return Math.floor(this.#width);
-  }
-
-  /** How many renewals may be in flight at once. */
-  get renewalWidth(): number {
-    return this.width * RENEWALS_TIMES;
   }
 
   /**
@@ -240,30 +224,23 @@ export class Scheduler {
   run<T>(request: ScheduledRequest, send: () => Promise<T>): Promise<T> {
     const { kind, endSignal } = request;
     if (endSignal?.aborted) return Promise.reject(endSignal.reason);
-    const lane = kind === "renewal" ? "renewals" : "others";
     const [first] = this.#backlog.waiting;
-    const isFirst = first === undefined || (kind === "renewal" && first.kind !== "renewal");
-    if (isFirst && this.#hasSlot(kind)) return this.#send(lane, send);
+    if ((first === undefined || RANKS[kind] < RANKS[first.kind]) && this.#hasSlot(kind)) return this.#send(send);
     // The slot becomes free in the asynchronous context of another request. On Node 20, AsyncResource.bind() takes 80 times as long.
     const context = new AsyncResource("DynamutexRequest");
-    return this.#backlog.add(request, () => context.runInAsyncScope(() => this.#send(lane, send)));
+    return this.#backlog.add(request, () => context.runInAsyncScope(() => this.#send(send)));
   }
 
-  /**
-   * Sends a copy, and counts its answer, however late it comes.
-   * @param lateMs for a renewal: an answer that takes longer is late.
-   */
-  async heard<T>(send: () => Promise<T>, lateMs: number = Number.POSITIVE_INFINITY): Promise<T> {
+  /** Sends a copy, and counts its answer, however late it comes. */
+  async heard<T>(send: () => Promise<T>): Promise<T> {
     const leftAt = this.#clock.atLeast();
     this.#silentSince ??= this.#clock.atMost();
     try {
       const answer = await send();
       this.#answered();
-      const tookMs = this.#clock.atLeast() - leftAt;
-      this.#remember(tookMs);
-      if (tookMs > lateMs) this.#narrow(leftAt);
+      this.#remember(this.#clock.atLeast() - leftAt);
       // One more for each round of answers, as in congestion control.
-      else this.#width = Math.min(MOST_WIDTH, this.#width + 1 / this.#width);
+      this.#width = Math.min(MOST_WIDTH, this.#width + 1 / this.#width);
       return answer;
     } catch (error) {
       if (error instanceof LockStoreError && error.answered) this.#answered();
@@ -293,17 +270,15 @@ export class Scheduler {
   }
 
   #hasSlot(kind: RequestKind): boolean {
-    const { renewals, others } = this.#underWay;
-    if (kind === "renewal") return renewals < this.renewalWidth;
-    return others < Math.max(this.width * OTHERS_SHARE, this.width - renewals);
+    return this.#underWay < this.width * WIDTHS[kind];
   }
 
-  async #send<T>(lane: "renewals" | "others", send: () => Promise<T>): Promise<T> {
-    this.#underWay[lane] += 1;
+  async #send<T>(send: () => Promise<T>): Promise<T> {
+    this.#underWay += 1;
     try {
       return await send();
     } finally {
-      this.#underWay[lane] -= 1;
+      this.#underWay -= 1;
       const { waiting } = this.#backlog;
       while (waiting[0] !== undefined && this.#hasSlot(waiting[0].kind)) waiting[0].send();
     }

@@ -213,7 +213,7 @@ export class Call<Answer> {
       return new LockStoreError(message, { transient: true, answered: false, cause: silence.cause });
     }
     if (holder !== undefined || because !== undefined) return this.timeout(because);
-    const message = `${lock}: the table has told nothing of it within ${Math.round(this.waitedMs)} ms; try again`;
+    const message = `${lock}: nothing was learned of it within ${Math.round(this.waitedMs)} ms; try again`;
     return new LockStoreError(message, { transient: true, answered: false, cause: this.failure });
   }
 

@@ -112,7 +112,7 @@ export interface HostPlan {
   readonly poll?: { readonly minMs: number; readonly maxMs: number };
   /** Within how long each of its calls that waits for a mutex has it, where something promises that. */
   readonly servedWithinMs?: number;
-  /** How many requests of it may be under way at once: few, where throttling has made them few. */
+  /** How many renewals of it may be under way at once, and a tenth of it of other requests: few, where throttling has made them few. */
   readonly slots: number;
   /** Programs that run beside each other in the host's process. */
   readonly programs: readonly (readonly Step[])[];
@@ -120,7 +120,7 @@ export interface HostPlan {
 }
 
 /** More than a host of a schedule ever needs. */
-export const MANY_SLOTS = 48;
+export const MANY_SLOTS = 480;
 
 /** One to which nothing happens, and whose clocks are right. */
 export const QUIET_HOST: Omit<HostPlan, "programs"> = {

@@ -24,7 +24,7 @@ function asWaiting({ kind, until, slotUntil = until, deadline = until(), endSign
 }
 
 /**
- * Gives a process few slots for its requests, as throttling and late answers do, and watches in which order they leave: the
+ * Gives a process few slots for its requests, as throttling does, and watches in which order they leave: the
  * renewals first whose leases end first, and no take before a release.
  * @returns the requests that wait for a slot.
  */
@@ -44,11 +44,10 @@ export function watchSlots(scheduler: Scheduler, slots: number, events: SlotEven
     const before = mustGoBefore(request);
     if (before !== undefined) unjust(`a ${request.kind} has left before a ${before.kind} that waited`);
   };
-  for (const width of ["width", "renewalWidth"]) {
-    Object.defineProperty(scheduler, width, {
-      get: () => Math.min(slots, Reflect.get(Object.getPrototypeOf(scheduler), width, scheduler) as number),
-    });
-  }
+  // So many for renewals, of which ten times the width are under way, and one at a time for all else.
+  Object.defineProperty(scheduler, "width", {
+    get: () => Math.min(slots / 10, Reflect.get(Object.getPrototypeOf(scheduler), "width", scheduler) as number),
+  });
   scheduler.run = <T>(request: ScheduledRequest, send: () => Promise<T>): Promise<T> => {
     const asked = asWaiting(request);
     let [hasLeft, isQueued] = [false, false];

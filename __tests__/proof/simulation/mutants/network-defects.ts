@@ -145,17 +145,22 @@ export const NETWORK_DEFECTS: Defects = {
   },
   "a request that had to wait for a slot leaves in the context of another": {
     takesOut: ["trap 52"],
-    "session/requests.ts": { "context.runInAsyncScope(() => this.#send(lane, send))": "this.#send(lane, send)" },
+    "session/requests.ts": { "context.runInAsyncScope(() => this.#send(send))": "this.#send(send)" },
     test: "behaviour/observability/async-context",
   },
   "renewals leave one after the other": {
     takesOut: ["trap 13", "protocol#requests-of-one-process: Renewals leave at once"],
-    "session/requests.ts": { "return renewals < this.renewalWidth;": "return renewals < 1;" },
+    "session/requests.ts": { "renewal: 10, release: 2,": "renewal: 0.02, release: 2," },
     test: "behaviour/holding/renewal",
   },
-  "renewals leave nothing to other requests": {
+  "a process takes more while its renewals fill the width": {
     takesOut: ["protocol#requests-of-one-process: Everything else"],
-    "session/requests.ts": { "OTHERS_SHARE = 1 / 4": "OTHERS_SHARE = 0" },
+    "session/requests.ts": { "take: 1, read: 1": "take: 10, read: 10" },
+    test: "session/scheduler",
+  },
+  "releases wait for what is new": {
+    takesOut: ["protocol#requests-of-one-process: Everything else"],
+    "session/requests.ts": { "release: 2,": "release: 1," },
     test: "session/scheduler",
   },
   "throttling does not narrow the width": {

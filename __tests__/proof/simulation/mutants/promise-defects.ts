@@ -229,7 +229,8 @@ export const PROMISE_DEFECTS: Defects = {
   "each request leaves as if it was alone": {
     takesOut: ["protocol#requests-of-one-process"],
     "session/requests.ts": {
-      "if (isFirst && this.#hasSlot(kind)) return": "if (isFirst || this.#hasSlot(kind)) return",
+      "(first === undefined || RANKS[kind] < RANKS[first.kind]) && this.#hasSlot(kind)":
+        "first === undefined || RANKS[kind] < RANKS[first.kind] || this.#hasSlot(kind)",
     },
     test: "session/scheduler",
   },
@@ -245,7 +246,7 @@ export const PROMISE_DEFECTS: Defects = {
   },
   "a request that has waited too long for a slot is sent where one becomes free before its check": {
     takesOut: ["protocol#requests-of-one-process: A wait for a slot"],
-    "session/backlog.ts": { "(leftMs() > 0 ? end(() => resolve(send())) : check())": "end(() => resolve(send()))" },
+    "session/backlog.ts": { "(leftMs() > 0 ? end(() => resolve(send())) : late())": "end(() => resolve(send()))" },
     test: "session/scheduler",
   },
   "a request that is sure to come too late waits all the same": {
@@ -324,11 +325,6 @@ export const PROMISE_DEFECTS: Defects = {
   },
 
   // The queue again: who may go by a look.
-  "a place that was left while it looked admits the next caller": {
-    takesOut: ["queue#how-it-works: The callers of one process"],
-    "queues/fair-queue.ts": { "if (line.places.first !== place) return undefined;": "" },
-    test: "behaviour/fair/shared-places",
-  },
   "a place that a look for another caller has not reached is lost": {
     takesOut: ["queue#how-it-works: A process that loses"],
     "queues/fair-queue.ts": {
