@@ -188,11 +188,11 @@ export const FEATURE_DEFECTS: Defects = {
 
   // Semaphores with a rate: docs/design/protocol.md.
   "a permit with a rate is free as soon as its section has ended": {
-    takesOut: ["protocol#semaphores: With perMs"],
+    takesOut: ["protocol#semaphores: With perMs", "semaphores#what-is-promised: With perMs"],
     "section-calls.ts": { "perMs === 0 ? 0 : perMs + 1": "perMs === 0 ? 0 : 0" },
   },
   "a permit is handed out on a lease that ends before its period": {
-    takesOut: ["protocol#semaphores: With perMs"],
+    takesOut: ["protocol#semaphores: With perMs", "semaphores#what-is-promised: With perMs"],
     "holding/renewals.ts": { "!isHalfGone(session, row) && coversPeriod(session, row)": "!isHalfGone(session, row)" },
     test: "behaviour/semaphores/rate",
   },
@@ -210,7 +210,7 @@ export const FEATURE_DEFECTS: Defects = {
     },
   },
   "a host that fires early is told done of the tick before": {
-    takesOut: ["protocol#ticks: A tick by the table's clock"],
+    takesOut: ["protocol#ticks: A tick by the table's clock", "protocol#ticks: The function is called"],
     "taking/known-time.ts": { "Math.ceil(latest) + earlyMs - from": "Math.ceil(latest) - from" },
     test: "behaviour/cron/named-ticks",
   },

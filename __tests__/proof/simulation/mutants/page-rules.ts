@@ -33,6 +33,9 @@ const NO_RULES: Readonly<Record<string, string>> = {
   "trap 53": "it is about the programs of the pages, and not about lib/; its tests run these programs",
   "locks#waiting: Between processes there is no order":
     "it promises nothing; the promise of a fair mutex is a rule of its own page",
+  "locks#waiting: Bound the wait": "it says how to call; what waitMs promises is a rule of its own",
+  "locks#while-you-hold-it: A section that computes":
+    "it says what a section has to do; what the library does for such a section is a rule of protocol.md",
 };
 
 /** All rules, as the pages in docs/ say them. */
@@ -104,7 +107,7 @@ function rulesOf({ page, path, anchor, text }: Section): PageRule[] {
     return { id: `${page}#${anchor}${which}`, link, text: words };
   };
   const pieces = text
-    .replaceAll(/^\|.*\n/gm, "")
+    .replaceAll(/^ *\|.*\n/gm, "")
     .split(/\n\n+|\n(?=- |\d+\. )/)
     .filter((piece) => piece.trim() !== "");
   // A paragraph that begins in bold is a point of its own.

@@ -97,6 +97,13 @@ export const PROMISE_DEFECTS: Defects = {
     },
     test: "behaviour/taking/wait-bounds",
   },
+  "the watch for sections of its own process walks all leases": {
+    takesOut: ["protocol#waiting 7"],
+    "taking/own-sections.ts": {
+      "leases.with(uuid)": "[...leases].find(({ row }) => row.uuid === uuid)",
+    },
+    test: "behaviour/taking/many-waiters",
+  },
   "a try is repeated for 9 s after waitMs": {
     takesOut: ["protocol#waiting 4"],
     "taking/call.ts": {
