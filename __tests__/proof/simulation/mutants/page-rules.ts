@@ -16,7 +16,7 @@ export interface PageRule {
 /** The sections that state rules. Of other pages, it is what stands below "What is promised". */
 const SECTIONS: Readonly<Record<string, (anchor: string) => boolean>> = {
   guarantees: (anchor) => ["one-holder", "networks-and-crashes", "clocks"].includes(anchor),
-  protocol: (anchor) => !["the-protocol", "what-is-assumed"].includes(anchor),
+  protocol: (anchor) => !["the-protocol", "what-is-assumed", "rules-that-went"].includes(anchor),
   "fair-queue": (anchor) => anchor === "what-order-means",
   queue: (anchor) => anchor === "how-it-works",
   "fencing-and-guards": (anchor) => anchor === "what-a-guard-asks",
