@@ -208,10 +208,13 @@ class LockFlights implements FlightClaims {
     if (seekers.length === 0) return;
     const isConsistent = this.#isHinted || seekers.some(({ wish }) => wish.freshMs === 0);
     this.#isHinted = false;
-    const found = await lookForResult(this.#session, this.#resource.at, isConsistent, (cause) => {
+    // The look ends with the wait of the first of them: the others ask for another.
+    const waitMs = Math.max(0, Math.min(...seekers.map(({ call }) => call.remainingMs)));
+    const onFailure = (cause: unknown): void => {
       for (const { call } of this.#seekers) call.failure = cause;
       this.#review();
-    });
+    };
+    const found = await lookForResult(this.#session, this.#resource.at, isConsistent, { waitMs, onFailure });
     const look = { ...found, number, lastNumber: lastNumber() };
     if (isLatest()) {
       this.lastId = look.row?.result?.id;

@@ -20,14 +20,14 @@ export interface Look {
   readonly lastNumber: number;
 }
 
-/** @param onFailure is called with the failure of each attempt. @throws the store's error, after retries for 10 s; the error of a closed table. */
+/** @param how for how long those who ask would wait, and what is called with the failure of each attempt. @throws the store's error, after retries for 10 s; the error of a closed table. */
 export async function lookForResult(
   session: Session,
   at: Address,
   isConsistent: boolean,
-  onFailure: (cause: unknown) => void,
+  how: { readonly waitMs: number; readonly onFailure: (cause: unknown) => void },
 ): Promise<Omit<Look, "number" | "lastNumber">> {
-  const { rows } = await rowsIn(session, at.name, RESULT_AND_LOCK, { consistent: isConsistent, onFailure });
+  const { rows } = await rowsIn(session, at.name, RESULT_AND_LOCK, { consistent: isConsistent, ...how });
   const row = rows.find(({ sort }) => sort === at.sort);
   const value = rows.find(({ sort }) => sort === RESULT_AND_LOCK.first);
   const result = countingResult(row, value);

@@ -13,12 +13,18 @@ export async function adminRequest<T>(
   request: (signal: AbortSignal) => Promise<T>,
   {
     signal,
+    waitMs,
     onFailure,
-  }: { readonly signal?: AbortSignal | undefined; readonly onFailure?: (cause: unknown) => void } = {},
+  }: {
+    readonly signal?: AbortSignal | undefined;
+    /** How long those who ask would wait. Default: for ever. */
+    readonly waitMs?: number | undefined;
+    readonly onFailure?: ((cause: unknown) => void) | undefined;
+  } = {},
 ): Promise<T> {
   session.assertOpen();
   signal?.throwIfAborted();
-  const call = new Call<T>(session, undefined, { signal });
+  const call = new Call<T>(session, undefined, { signal, waitMs });
   call.onReview = () => onFailure?.(call.failure);
   return await runFor(session, call, async (bid) => call.settle(await bid.ask(request)));
 }

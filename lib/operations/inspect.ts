@@ -144,11 +144,11 @@ export async function rowsIn(
   range: SortRange,
   {
     consistent,
-    signal: ends,
-    onFailure,
+    ...asking
   }: {
     readonly consistent: boolean;
     readonly signal?: AbortSignal | undefined;
+    readonly waitMs?: number;
     /** Called with the failure of each attempt that was not given up. */
     readonly onFailure?: (cause: unknown) => void;
   },
@@ -159,7 +159,7 @@ export async function rowsIn(
   for (let rest: RangeQuery | undefined = first; rest !== undefined; ) {
     const asked: RangeQuery = rest;
     const query = (signal: AbortSignal) => session.store.query(asked, signal);
-    const page = await adminRequest(session, query, { signal: ends, ...(onFailure && { onFailure }) });
+    const page = await adminRequest(session, query, asking);
     rows.push(...page.rows);
     bad.push(...page.bad);
     rest = nextRange(asked, page);

@@ -112,6 +112,26 @@ describe("a table that is silent is no lock that is busy", () => {
     expect(left.filter((at) => at > 0 && at >= waitMs)).toEqual([]);
   });
 
+  test.each(cases)("%s that waits for %d ms waits 3 s longer for its turn among requests", async (_, waitMs, call) => {
+    const { time, one } = hosts();
+    Object.defineProperty(one.session.scheduler, "width", { value: 0 });
+    const error = await time.outcome(call(one, waitMs));
+    expect(error).toMatchObject({ code: "LOCK_STORE", transient: true });
+    expect((error as Error).message).toMatch(/^Not sent within \d+ ms: 0 requests of this process were under way/);
+    expect(time.elapsed).toBe(waitMs + LONGEST_ATTEMPT_MS);
+    expect(one.sent).toEqual([]);
+  });
+
+  test("a singleFlight() goes on where a shorter one that shares its look got no turn", async () => {
+    const { time, one } = hosts();
+    Object.defineProperty(one.session.scheduler, "width", { value: 0, configurable: true });
+    const long = one.mutex("a").singleFlight(() => "own");
+    const short = one.mutex("a").singleFlight(() => "other", { waitMs: 1 });
+    expect(await time.outcome(short)).toMatchObject({ code: "LOCK_STORE" });
+    Reflect.deleteProperty(one.session.scheduler, "width");
+    expect(await time.outcome(long)).toBe("own");
+  });
+
   test("an attempt that may be the last waits longer for its answer than one that is repeated", async () => {
     const { time, one } = hosts();
     distant(time, one, 80);

@@ -158,7 +158,7 @@ export const FEATURE_DEFECTS: Defects = {
   },
   "which flights were over is read eventually consistent": {
     takesOut: ["single-flight#what-is-promised: With freshMs: 0"],
-    "flights/look.ts": { "consistent: isConsistent, onFailure }": "consistent: false, onFailure }" },
+    "flights/look.ts": { "consistent: isConsistent, ...how }": "consistent: false, ...how }" },
     test: "behaviour/single-flight",
   },
 

@@ -104,6 +104,11 @@ export const PROMISE_DEFECTS: Defects = {
     },
     test: "behaviour/taking/many-waiters",
   },
+  "the look of a flight waits for its slot for longer than the call": {
+    takesOut: ["protocol#requests-of-one-process: A wait for a slot is bounded"],
+    "operations/admin-request.ts": { "{ signal, waitMs });": "{ signal });" },
+    test: "behaviour/taking/wait-bounds",
+  },
   "a try is repeated for 9 s after waitMs": {
     takesOut: ["protocol#waiting 4"],
     "taking/call.ts": {
