@@ -242,6 +242,8 @@ export class FairQueue {
       const look = recent ?? (await line.look(bid.ask, resource, { isConsistent }));
       [recent, isConsistent] = [undefined, false];
       bid.withdrawn.throwIfAborted();
+      // All who share the place may have gone meanwhile: it admits nobody behind them. Or it was lost: its callers need another.
+      if (line.places.first !== place) return undefined;
       const { gate } = look;
       throwIfInsatiable(session, bid, gate);
       const room = resource.kind.queue.room(resource, gate);

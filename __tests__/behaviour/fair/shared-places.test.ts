@@ -292,6 +292,30 @@ describe("a place that is lost", () => {
   });
 });
 
+test("a place that is lost while its look is on its way is replaced as the look is answered, without a pause", async () => {
+  const { world, a, b } = processes();
+  const lock = await b.mutex(NAME, { fair: true }).lock();
+  world.ask(a, "a1", {}, { ttlMs: 1_000, poll: { minMs: 1_000, maxMs: 1_000 } });
+  await world.pass(200);
+  const arrival = createGate();
+  let isHeld = false;
+  a.hold = (message) => {
+    if (message.kind !== "query") return undefined;
+    isHeld = true;
+    return arrival.released;
+  };
+  await world.time.advanceUntil(() => isHeld, { stepMs: 5 });
+  const [place] = placesIn(world.table, NAME);
+  world.table.plant({ name: NAME, sort: place?.sort as string }, undefined);
+  const lost: unknown[] = [];
+  hear("dynamutex:ticket-lost", (message) => lost.push(message));
+  await world.time.advanceUntil(() => lost.length > 0, { stepMs: 5 });
+  arrival.release();
+  await world.pass(20);
+  expect(a.sent.filter(isDraw)).toHaveLength(2);
+  await world.expectServed(lock, ["a1"]);
+});
+
 describe("callers that give up", () => {
   test("the next one, while the lease is prepared for it: it does not go to one who asked after another host came", async () => {
     const { world, a, b } = processes();
