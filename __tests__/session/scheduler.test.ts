@@ -185,16 +185,30 @@ describe("how many are under way", () => {
     expect(left.slice(WIDTH)).toEqual(["take40"]);
   });
 
+  test("trap 28: renewals leave at once where other requests hang and throttling has narrowed the width", async () => {
+    const { scheduler, time, left, askMany, fail } = scene();
+    askMany("release", WIDTH, { kind: "release" });
+    askMany("take", WIDTH);
+    for (let count = 0; count < 6; count += 1) {
+      await time.advance(10);
+      await fail(THROTTLED, ...askMany("throttled", 1, { kind: "renewal" }));
+    }
+    expect(scheduler.width).toBe(4);
+    const before = left.length;
+    askMany("renewal", 40, { kind: "renewal" });
+    expect(left).toHaveLength(before + 40);
+  });
+
   test("is ten times the width of renewals and twice the width of releases, whatever else is under way", async () => {
     const { left, askMany, succeed } = scene();
     askMany("take", WIDTH + 1);
     const releases = askMany("release", WIDTH + 1, { kind: "release" });
     expect(left).toHaveLength(2 * WIDTH);
-    const renewals = askMany("renewal", 8 * WIDTH + 1, { kind: "renewal" });
-    expect(left).toHaveLength(10 * WIDTH);
+    const renewals = askMany("renewal", 10 * WIDTH + 1, { kind: "renewal" });
+    expect(left).toHaveLength(12 * WIDTH);
     // Nothing new leaves before all but the width of it is answered.
     await succeed(renewals[0] as string);
-    expect(left.slice(10 * WIDTH)).toEqual([renewals.at(-1)]);
+    expect(left.slice(12 * WIDTH)).toEqual([renewals.at(-1)]);
     await succeed(...renewals.slice(1));
     expect(left.at(-1)).toBe(renewals.at(-1));
     await succeed("take0");
@@ -393,6 +407,22 @@ describe("the end of the wait for a slot", () => {
     await turn();
     expect(failed).toEqual([expect.any(TooLate)]);
     expect(String(failed[0])).toContain("Not sent: 97 requests of this process wait to be sent first");
+  });
+
+  test("does not come at once for a request behind releases, which leave twice as many at a time", async () => {
+    const { time, ask, askMany, fill, answersTake } = scene();
+    await answersTake(800);
+    fill(WIDTH, WIDTH);
+    askMany("next", 2 * WIDTH, { kind: "release" });
+    const failed: unknown[] = [];
+    const asked = (ms: number) =>
+      ask("last", { slotUntil: () => time.elapsed + ms }).catch((error) => failed.push(error));
+    void asked(800);
+    await turn();
+    expect(failed).toEqual([]);
+    void asked(799);
+    await turn();
+    expect(failed).toEqual([expect.any(TooLate)]);
   });
 
   test("leaves no timer behind where the request leaves in time", async () => {

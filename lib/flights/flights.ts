@@ -12,7 +12,7 @@ import type { Sections } from "../queues/sections.js";
 import { runUnder } from "../section-calls.js";
 import { answeredWithin } from "../session/overdue.js";
 import { persist } from "../session/requests.js";
-import { isTransient, LONGEST_ATTEMPT_MS, noAnswer } from "../session/retry.js";
+import { isTransient, LONGEST_ATTEMPT_MS, noAnswer, pauseMs } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { Call, type Progress } from "../taking/call.js";
 import { lookForResult, Wish } from "./look.js";
@@ -173,19 +173,36 @@ class LockFlights implements FlightClaims {
     for (const call of [...this.#overdue]) if (call !== this.#leader?.call) call.review();
   }
 
-  /** Waits for a look. A call that waits for the lock waits out its failures as well. @throws why there was no answer. */
+  /**
+   * Waits for a look, which leaves no later than one attempt beyond `waitMs`, as all requests of a call do. A call that waits for the
+   * lock waits out its failures as well. @throws why there was no answer.
+   */
   async #ask(call: Call<Served>): Promise<void> {
-    const { clock } = this.#session;
-    for (;;) {
+    const { clock, scheduler } = this.#session;
+    const slotEnds = Math.max(clock.atMost(), call.unrepeatedFrom()) + LONGEST_ATTEMPT_MS;
+    for (let number = 1; ; number += 1) {
+      const { left, answered } = this.#looks.ask();
+      const hasLeft = await answeredWithin(clock, slotEnds - clock.atMost(), left);
+      if (hasLeft === undefined) throw call.failure ?? scheduler.unsent(call.waitedMs);
       const ms = call.isPatient ? Number.POSITIVE_INFINITY : call.until() - clock.atMost();
-      const looked = this.#looks.ask().then(() => true);
+      const looked = answered.then(() => true);
       try {
         if (await answeredWithin(clock, ms, looked)) return;
         throw noAnswer(call.waitedMs, { sent: 1, failure: call.failure });
       } catch (error) {
         if (!call.isPatient || call.isSettled || !isTransient(error) || clock.atMost() >= call.until()) throw error;
       }
+      // A look may fail at once, before anything is sent.
+      await this.#pause(call, pauseMs(this.#session, number));
+      if (call.isSettled) return;
     }
+  }
+
+  /** Ends early with its call. */
+  async #pause(call: Call<Served>, ms: number): Promise<void> {
+    const ended = new AbortController();
+    call.atEnd(() => ended.abort());
+    await this.#session.clock.sleep(ms, ended.signal).catch(() => undefined);
   }
 
   #leave(seeker: Seeker): void {
@@ -203,18 +220,16 @@ class LockFlights implements FlightClaims {
   }
 
   /** Looks for a result, for all calls that have asked. @throws the store's error. */
-  async #lookForAll({ number, isLatest, lastNumber }: NumberedLook): Promise<void> {
+  async #lookForAll({ number, isLatest, lastNumber, onSent }: NumberedLook): Promise<void> {
     const seekers = [...this.#seekers].filter(({ call }) => !call.isSettled);
     if (seekers.length === 0) return;
     const isConsistent = this.#isHinted || seekers.some(({ wish }) => wish.freshMs === 0);
     this.#isHinted = false;
-    // The look ends with the wait of the first of them: the others ask for another.
-    const waitMs = Math.max(0, Math.min(...seekers.map(({ call }) => call.remainingMs)));
     const onFailure = (cause: unknown): void => {
       for (const { call } of this.#seekers) call.failure = cause;
       this.#review();
     };
-    const found = await lookForResult(this.#session, this.#resource.at, isConsistent, { waitMs, onFailure });
+    const found = await lookForResult(this.#session, this.#resource.at, isConsistent, { onSent, onFailure });
     const look = { ...found, number, lastNumber: lastNumber() };
     if (isLatest()) {
       this.lastId = look.row?.result?.id;
@@ -244,7 +259,7 @@ class LockFlights implements FlightClaims {
     if (row.result?.id === this.lastId) return;
     this.#isHinted = true;
     // If this look fails, the next row that is seen asks for another.
-    void this.#looks.ask().catch(() => undefined);
+    this.#looks.ask();
   }
 
   #begin(leader: Seeker, lock: HeldLock): void {

@@ -20,14 +20,14 @@ export interface Look {
   readonly lastNumber: number;
 }
 
-/** @param how for how long those who ask would wait, and what is called with the failure of each attempt. @throws the store's error, after retries for 10 s; the error of a closed table. */
+/** @param told is called as a copy of the look leaves, and with the failure of each attempt. @throws the store's error, after retries for 10 s; the error of a closed table. */
 export async function lookForResult(
   session: Session,
   at: Address,
   isConsistent: boolean,
-  how: { readonly waitMs: number; readonly onFailure: (cause: unknown) => void },
+  told: { readonly onSent: () => void; readonly onFailure: (cause: unknown) => void },
 ): Promise<Omit<Look, "number" | "lastNumber">> {
-  const { rows } = await rowsIn(session, at.name, RESULT_AND_LOCK, { consistent: isConsistent, ...how });
+  const { rows } = await rowsIn(session, at.name, RESULT_AND_LOCK, { consistent: isConsistent, ...told });
   const row = rows.find(({ sort }) => sort === at.sort);
   const value = rows.find(({ sort }) => sort === RESULT_AND_LOCK.first);
   const result = countingResult(row, value);

@@ -9,12 +9,21 @@ export interface NumberedLook {
   readonly lastNumber: () => number;
   /** Whether no later look was answered before. */
   readonly isLatest: () => boolean;
+  /** Called when the first copy leaves. */
+  readonly onSent: () => void;
+}
+
+/** A look as those know it who wait for it. */
+export interface AskedLook {
+  /** Resolves when it has left, or when nothing is left of it to wait for. */
+  readonly left: Promise<true>;
+  /** Resolves when it, or a later look, is answered. */
+  readonly answered: Promise<void>;
 }
 
 /** A look, and the calls that wait for it. */
-interface Shared {
-  /** Resolves when it, or a later look, is answered. */
-  readonly answered: Promise<void>;
+interface Shared extends AskedLook {
+  readonly leave: () => void;
   readonly settle: (error?: unknown) => void;
   /** When it left, on `atLeast`, and for how long the next look waits for its answer. */
   sentAt: number;
@@ -44,13 +53,13 @@ export class SharedLooks {
     this.#look = look;
   }
 
-  /** Resolves when a look that leaves from now on is answered. @throws the store's error. */
-  ask(): Promise<void> {
+  /** The look that leaves next. Its answer may be the store's error. */
+  ask(): AskedLook {
     if (this.#next === undefined) {
       this.#next = newShared();
       void this.#send(this.#next);
     }
-    return this.#next.answered;
+    return this.#next;
   }
 
   /** Resolves when the last look is answered, if there is one under way. If that answer is overdue, another look is sent. */
@@ -61,7 +70,7 @@ export class SharedLooks {
       await this.#whileDue(last);
       if (!this.#underWay.includes(last)) return;
     }
-    await this.ask().catch(() => undefined);
+    await this.ask().answered.catch(() => undefined);
   }
 
   /** Never rejects: who waits for the look has its error. */
@@ -79,7 +88,7 @@ export class SharedLooks {
     try {
       const number = ++this.#lastNumber;
       const isLatest = (): boolean => this.#underWay.includes(own);
-      await this.#look({ number, isLatest, lastNumber: () => this.#lastNumber });
+      await this.#look({ number, isLatest, lastNumber: () => this.#lastNumber, onSent: own.leave });
       // It answers those before it as well.
       for (const each of this.#underWay.splice(0, this.#underWay.indexOf(own) + 1)) each.settle();
     } catch (error) {
@@ -97,11 +106,18 @@ export class SharedLooks {
 }
 
 function newShared(): Shared {
-  let settle: Shared["settle"] = () => undefined;
+  let [leave, settle]: [Shared["leave"], Shared["settle"]] = [() => undefined, () => undefined];
+  const left = new Promise<true>((resolve) => {
+    leave = () => resolve(true);
+  });
   const answered = new Promise<void>((resolve, reject) => {
-    settle = (error) => (error === undefined ? resolve() : reject(error));
+    settle = (error) => {
+      leave();
+      if (error === undefined) resolve();
+      else reject(error);
+    };
   });
   // A look that only a seen row has asked for may have nobody who waits for it.
   answered.catch(() => undefined);
-  return { answered, settle, sentAt: 0, patienceMs: 0 };
+  return { left, answered, leave, settle, sentAt: 0, patienceMs: 0 };
 }

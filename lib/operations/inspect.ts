@@ -144,11 +144,14 @@ export async function rowsIn(
   range: SortRange,
   {
     consistent,
-    ...asking
+    signal: ends,
+    onSent,
+    onFailure,
   }: {
     readonly consistent: boolean;
     readonly signal?: AbortSignal | undefined;
-    readonly waitMs?: number;
+    /** Called as a copy of a request leaves. */
+    readonly onSent?: () => void;
     /** Called with the failure of each attempt that was not given up. */
     readonly onFailure?: (cause: unknown) => void;
   },
@@ -158,8 +161,11 @@ export async function rowsIn(
   const first = { name, ...range, limit: PAGE_ROWS, consistent };
   for (let rest: RangeQuery | undefined = first; rest !== undefined; ) {
     const asked: RangeQuery = rest;
-    const query = (signal: AbortSignal) => session.store.query(asked, signal);
-    const page = await adminRequest(session, query, asking);
+    const query = (signal: AbortSignal) => {
+      onSent?.();
+      return session.store.query(asked, signal);
+    };
+    const page = await adminRequest(session, query, { signal: ends, ...(onFailure && { onFailure }) });
     rows.push(...page.rows);
     bad.push(...page.bad);
     rest = nextRange(asked, page);

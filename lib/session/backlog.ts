@@ -56,10 +56,7 @@ export class Backlog {
         answer();
       };
       const leftMs = (): number => Math.min(until(), slotUntil?.() ?? Number.POSITIVE_INFINITY) - this.#clock.atMost();
-      const late = (): void => {
-        const why = `${this.#underWay()} requests of this process were under way, and others went first`;
-        end(() => reject(notSent(this.#clock.atLeast() - queuedAt, why)));
-      };
+      const late = (): void => end(() => reject(this.unsent(this.#clock.atLeast() - queuedAt)));
       const check = (): void => {
         const ms = leftMs();
         if (ms <= 0) late();
@@ -74,6 +71,11 @@ export class Backlog {
       if (slotUntil !== undefined && this.#soonestMs(ahead) > leftMs()) end(() => reject(new TooLate(ahead, leftMs())));
       else check();
     });
+  }
+
+  /** The error of a request that got no slot within so long. */
+  unsent(waitedMs: number): NotSent {
+    return notSent(waitedMs, `${this.#underWay()} requests of this process were under way, and others went first`);
   }
 
   /** Behind all that do not come after it. Bisected: 10 000 may wait, and each that asks again comes before most of them. */

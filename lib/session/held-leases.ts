@@ -52,11 +52,7 @@ export class HeldLeases extends Set<HeldLease> {
   override add(lease: HeldLease): this {
     if (this.has(lease)) return this;
     this.#addUuids(lease);
-    for (const { at } of rowsOf(lease.row)) {
-      const key = addressKey(at);
-      const others = this.#byRow.get(key);
-      this.#byRow.set(key, others === undefined ? [lease] : [...others, lease]);
-    }
+    for (const { at } of rowsOf(lease.row)) this.#byRow.set(addressKey(at), [...this.on(at), lease]);
     return super.add(lease);
   }
 
@@ -64,14 +60,9 @@ export class HeldLeases extends Set<HeldLease> {
     if (!super.delete(lease)) return false;
     this.loseUuids(lease);
     for (const { at } of rowsOf(lease.row)) {
-      const key = addressKey(at);
-      const leases = this.#byRow.get(key) as readonly HeldLease[];
-      if (leases.length === 1) this.#byRow.delete(key);
-      else
-        this.#byRow.set(
-          key,
-          leases.filter((other) => other !== lease),
-        );
+      const others = this.on(at).filter((other) => other !== lease);
+      if (others.length > 0) this.#byRow.set(addressKey(at), others);
+      else this.#byRow.delete(addressKey(at));
     }
     return true;
   }

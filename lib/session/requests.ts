@@ -2,7 +2,7 @@ import { AsyncResource } from "node:async_hooks";
 import { LockStoreError } from "../errors.js";
 import type { Store } from "../store.js";
 import { type Clock, replyAlarm } from "../time/clock.js";
-import { Backlog, notSent, RANKS, type RequestKind, type ScheduledRequest } from "./backlog.js";
+import { Backlog, type NotSent, notSent, RANKS, type RequestKind, type ScheduledRequest } from "./backlog.js";
 import { endAfter, LONGEST_ATTEMPT_MS, noAnswer, type Persistence, retry } from "./retry.js";
 
 /** How many requests are in flight at once while the table does not throttle, renewals included. */
@@ -10,8 +10,8 @@ const MOST_WIDTH = 48;
 const LEAST_WIDTH = 4;
 
 /**
- * A request leaves while fewer than this many times the width are in flight, of all kinds: what is held goes before what is new. Even of
- * renewals, more would only wait in the queue of a slow engine.
+ * A request leaves while fewer than this many times the width are in flight: of renewals for a renewal, which nothing else holds up, and
+ * of all requests for any other. Even of renewals, more would only wait in the queue of a slow engine.
  */
 const WIDTHS: Readonly<Record<RequestKind, number>> = { renewal: 10, release: 2, take: 1, read: 1 };
 
@@ -166,15 +166,16 @@ function bounded<T>(clock: Clock, answer: Promise<T>, boundMs: number, end: () =
  * How all requests of one process to one table share it.
  *
  * 1. A request leaves at once while fewer are in flight than its kind may see ({@link WIDTHS}), and waits in a {@link Backlog}
- *    otherwise. So where renewals are slow, they fill the width, and a process that can hardly keep what it holds takes no more.
+ *    otherwise. Nothing else holds up renewals. Where they are slow, they fill the width, and a process that can hardly keep what it
+ *    holds takes no more.
  * 2. Throttling halves the width, and successes restore it step by step. If the table is out of reach, nothing narrows it:
  *    fewer requests at once would only lose leases.
  */
 export class Scheduler {
   readonly #clock: Clock;
   readonly #backlog: Backlog;
-  /** How many requests have left and have not ended. */
-  #underWay = 0;
+  /** How many requests have left and have not ended, and how many renewals of them. */
+  readonly #underWay = { all: 0, renewals: 0 };
   #width = MOST_WIDTH;
   /** When the width was last halved, on `atLeast`. */
   #halvedAt = Number.NEGATIVE_INFINITY;
@@ -193,9 +194,12 @@ export class Scheduler {
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    // Each slot serves no more than one request in the shortest time that an answer takes.
-    const soonestMs = (ahead: number): number => Math.floor(ahead / MOST_WIDTH) * (this.quickMs ?? 0);
-    this.#backlog = new Backlog(clock, () => this.#underWay, soonestMs);
+    // Each slot serves no more than one request in the shortest time that an answer takes. Nothing behind the first has more slots.
+    const soonestMs = (ahead: number): number => {
+      const width = MOST_WIDTH * WIDTHS[this.#backlog.waiting[0]?.kind ?? "take"];
+      return Math.floor(ahead / width) * (this.quickMs ?? 0);
+    };
+    this.#backlog = new Backlog(clock, () => this.#underWay.all, soonestMs);
   }
 
   /** After how many ms an answer is overdue: nothing should wait for it any longer, although it may still come. */
@@ -225,10 +229,15 @@ export class Scheduler {
     const { kind, endSignal } = request;
     if (endSignal?.aborted) return Promise.reject(endSignal.reason);
     const [first] = this.#backlog.waiting;
-    if ((first === undefined || RANKS[kind] < RANKS[first.kind]) && this.#hasSlot(kind)) return this.#send(send);
+    if ((first === undefined || RANKS[kind] < RANKS[first.kind]) && this.#hasSlot(kind)) return this.#send(kind, send);
     // The slot becomes free in the asynchronous context of another request. On Node 20, AsyncResource.bind() takes 80 times as long.
     const context = new AsyncResource("DynamutexRequest");
-    return this.#backlog.add(request, () => context.runInAsyncScope(() => this.#send(send)));
+    return this.#backlog.add(request, () => context.runInAsyncScope(() => this.#send(kind, send)));
+  }
+
+  /** The error of a request that got no slot within so long. */
+  unsent(waitedMs: number): NotSent {
+    return this.#backlog.unsent(waitedMs);
   }
 
   /** Sends a copy, and counts its answer, however late it comes. */
@@ -270,15 +279,19 @@ export class Scheduler {
   }
 
   #hasSlot(kind: RequestKind): boolean {
-    return this.#underWay < this.width * WIDTHS[kind];
+    const { all, renewals } = this.#underWay;
+    return (kind === "renewal" ? renewals : all) < this.width * WIDTHS[kind];
   }
 
-  async #send<T>(send: () => Promise<T>): Promise<T> {
-    this.#underWay += 1;
+  async #send<T>(kind: RequestKind, send: () => Promise<T>): Promise<T> {
+    const renewals = kind === "renewal" ? 1 : 0;
+    this.#underWay.all += 1;
+    this.#underWay.renewals += renewals;
     try {
       return await send();
     } finally {
-      this.#underWay -= 1;
+      this.#underWay.all -= 1;
+      this.#underWay.renewals -= renewals;
       const { waiting } = this.#backlog;
       while (waiting[0] !== undefined && this.#hasSlot(waiting[0].kind)) waiting[0].send();
     }

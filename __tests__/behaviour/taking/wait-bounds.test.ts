@@ -122,14 +122,30 @@ describe("a table that is silent is no lock that is busy", () => {
     expect(one.sent).toEqual([]);
   });
 
-  test("a singleFlight() goes on where a shorter one that shares its look got no turn", async () => {
+  test("a singleFlight() goes on with its look where a shorter one that shares it got no turn", async () => {
     const { time, one } = hosts();
     Object.defineProperty(one.session.scheduler, "width", { value: 0, configurable: true });
-    const long = one.mutex("a").singleFlight(() => "own");
+    const long = one.mutex("a").singleFlight(() => "own", { waitMs: 5_000 });
     const short = one.mutex("a").singleFlight(() => "other", { waitMs: 1 });
     expect(await time.outcome(short)).toMatchObject({ code: "LOCK_STORE" });
     Reflect.deleteProperty(one.session.scheduler, "width");
+    // As it is answered, those that wait have its slot.
+    await one.session.scheduler.run({ kind: "renewal", until: () => Number.POSITIVE_INFINITY }, async () => undefined);
     expect(await time.outcome(long)).toBe("own");
+    expect(one.sent.filter(({ kind }) => kind === "query")).toHaveLength(1);
+  });
+
+  test("a singleFlight() whose look is sure to leave too late asks for another after pauses, until its own time is over", async () => {
+    const { time, one } = hosts();
+    Object.defineProperty(one.session.scheduler, "width", { value: 0 });
+    one.session.scheduler.quickMs = 20_000;
+    const others = Array.from({ length: 48 }, (_, number) => one.mutex(`other-${number}`).lock({ waitMs: 6_000 }));
+    for (const other of others) other.catch(() => undefined);
+    const error = await time.outcome(one.mutex("a").singleFlight(() => "own", { waitMs: 1_000 }));
+    expect(error).toMatchObject({ code: "LOCK_STORE", transient: true });
+    expect((error as Error).message).toContain("48 requests of this process wait to be sent first");
+    expect(time.elapsed).toBeLessThanOrEqual(1_000 + LONGEST_ATTEMPT_MS);
+    await Promise.allSettled(others.map((other) => time.outcome(other)));
   });
 
   test("an attempt that may be the last waits longer for its answer than one that is repeated", async () => {

@@ -158,7 +158,7 @@ export const FEATURE_DEFECTS: Defects = {
   },
   "which flights were over is read eventually consistent": {
     takesOut: ["single-flight#what-is-promised: With freshMs: 0"],
-    "flights/look.ts": { "consistent: isConsistent, ...how }": "consistent: false, ...how }" },
+    "flights/look.ts": { "consistent: isConsistent, ...told }": "consistent: false, ...told }" },
     test: "behaviour/single-flight",
   },
 

@@ -145,13 +145,18 @@ export const NETWORK_DEFECTS: Defects = {
   },
   "a request that had to wait for a slot leaves in the context of another": {
     takesOut: ["trap 52"],
-    "session/requests.ts": { "context.runInAsyncScope(() => this.#send(send))": "this.#send(send)" },
+    "session/requests.ts": { "context.runInAsyncScope(() => this.#send(kind, send))": "this.#send(kind, send)" },
     test: "behaviour/observability/async-context",
   },
   "renewals leave one after the other": {
     takesOut: ["trap 13", "protocol#requests-of-one-process: Renewals leave at once"],
     "session/requests.ts": { "renewal: 10, release: 2,": "renewal: 0.02, release: 2," },
     test: "behaviour/holding/renewal",
+  },
+  "other requests hold up renewals": {
+    takesOut: ["trap 28", "protocol#requests-of-one-process: Renewals leave at once"],
+    "session/requests.ts": { '(kind === "renewal" ? renewals : all)': "(renewals < 0 ? renewals : all)" },
+    test: "session/scheduler",
   },
   "a process takes more while its renewals fill the width": {
     takesOut: ["protocol#requests-of-one-process: Everything else"],

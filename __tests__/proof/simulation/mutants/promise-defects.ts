@@ -106,7 +106,7 @@ export const PROMISE_DEFECTS: Defects = {
   },
   "the look of a flight waits for its slot for longer than the call": {
     takesOut: ["protocol#requests-of-one-process: A wait for a slot is bounded"],
-    "operations/admin-request.ts": { "{ signal, waitMs });": "{ signal });" },
+    "flights/flights.ts": { "answeredWithin(clock, slotEnds - clock.atMost(), left)": "left" },
     test: "behaviour/taking/wait-bounds",
   },
   "a try is repeated for 9 s after waitMs": {
@@ -337,6 +337,11 @@ export const PROMISE_DEFECTS: Defects = {
   },
 
   // The queue again: who may go by a look.
+  "a place that was lost while it looked waits out a pause": {
+    takesOut: ["queue#how-it-works: A process that loses"],
+    "queues/fair-queue.ts": { "if (line.places.first !== place) return undefined;": "" },
+    test: "behaviour/fair/shared-places",
+  },
   "a place that a look for another caller has not reached is lost": {
     takesOut: ["queue#how-it-works: A process that loses"],
     "queues/fair-queue.ts": {
