@@ -13,18 +13,12 @@ export async function adminRequest<T>(
   request: (signal: AbortSignal) => Promise<T>,
   {
     signal,
-    waitMs,
     onFailure,
-  }: {
-    readonly signal?: AbortSignal | undefined;
-    /** How long those who ask would wait. Default: for ever. */
-    readonly waitMs?: number | undefined;
-    readonly onFailure?: ((cause: unknown) => void) | undefined;
-  } = {},
+  }: { readonly signal?: AbortSignal | undefined; readonly onFailure?: (cause: unknown) => void } = {},
 ): Promise<T> {
   session.assertOpen();
   signal?.throwIfAborted();
-  const call = new Call<T>(session, undefined, { signal, waitMs });
+  const call = new Call<T>(session, undefined, { signal });
   call.onReview = () => onFailure?.(call.failure);
   return await runFor(session, call, async (bid) => call.settle(await bid.ask(request)));
 }
