@@ -33,6 +33,7 @@ export class Bid<For extends Asker = Asker> implements Progress {
   readonly view: View;
   isTrying = true;
   because: string | undefined;
+  unsentSince: number | undefined;
   readonly #session: Session;
   readonly #withdrawal = new AbortController();
   /** Aborts when its call has ended: nothing more is sent. */
@@ -160,11 +161,14 @@ export class Bid<For extends Asker = Asker> implements Progress {
       unrepeatedFrom: () => this.call.unrepeatedFrom(),
       onFailure: (cause) => this.#failed(cause),
     };
+    this.unsentSince = sentAt;
     const send = (signal: AbortSignal): Promise<T> => {
+      this.unsentSince = undefined;
       this.#isRepeating = true;
       return request(signal);
     };
     const answer = await this.call.inContext(() => persist(this.#session, persistence, send, skipWith));
+    this.unsentSince = undefined;
     this.#tried = undefined;
     this.#failure = undefined;
     return answer;
@@ -173,6 +177,7 @@ export class Bid<For extends Asker = Asker> implements Progress {
   #failed(cause: unknown): void {
     this.#failure = { cause, answers: this.#session.scheduler.answers };
     this.#isRepeating = false;
+    this.unsentSince = undefined;
     this.call.requestFailed(cause);
     this.#progressed();
   }

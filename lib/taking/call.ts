@@ -6,6 +6,7 @@ import type { Row } from "../protocol/row.js";
 import { retraced } from "../retraced.js";
 import { onAbort } from "../session/abort-listening.js";
 import { TooLate } from "../session/backlog.js";
+import { LONGEST_ATTEMPT_MS } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import { replyAlarm } from "../time/clock.js";
 import { lastSeenHere } from "./own-sections.js";
@@ -45,6 +46,8 @@ export interface Progress {
   readonly silence: { readonly ms: number; readonly cause: unknown } | undefined;
   /** Why the call has to wait, where no row says it. */
   readonly because: string | undefined;
+  /** Since when the request that the try needs has been waiting to leave, on `atMost`; undefined if none is. */
+  readonly unsentSince?: number | undefined;
 }
 
 const NOTHING_SENT: Progress = { isTrying: false, failed: undefined, silence: undefined, because: undefined };
@@ -162,9 +165,8 @@ export class Call<Answer> {
       this.#resolve = resolve;
       this.#reject = reject;
       this.#unregister = this.#session.waiting((reason) => this.fail(reason, "closed"));
-      if (waitMs === 0) this.isOverdue = true;
-      else if (Number.isFinite(waitMs))
-        this.#cancelTimer = replyAlarm(this.#session.clock, waitMs, () => this.#timeUp());
+      this.isOverdue = waitMs === 0;
+      if (Number.isFinite(waitMs)) this.#setTimer(waitMs === 0 ? LONGEST_ATTEMPT_MS : waitMs);
       this.#stopListening = signal && onAbort(signal, () => this.fail(signal.reason, "aborted"));
       // Publish before anything is awaited. A subscriber may end the call.
       if (asksFor > 0 && CHANNELS["dynamutex:asked"].hasSubscribers)
@@ -261,21 +263,41 @@ export class Call<Answer> {
     if (this.isPatient && !this.isSettled) this.#mayExit ??= this.#session.clock.stay?.();
   }
 
-  /** `waitMs` has passed. Ends the call, unless a try is under way for it whose last attempt has not failed. */
+  /**
+   * `waitMs` has passed. Ends the call, unless a try is under way for it whose last attempt has not failed, and whose request has left
+   * or may still leave in time.
+   */
   #timeUp(): void {
     try {
-      const { isTrying, failed } = this.progressNow?.() ?? NOTHING_SENT;
-      if (isTrying && failed === undefined) {
+      const { isTrying, failed, unsentSince } = this.progressNow?.() ?? NOTHING_SENT;
+      const slotMs = this.#slotLeftMs(unsentSince);
+      if (isTrying && failed === undefined && slotMs > 0) {
         this.isOverdue = true;
+        this.#setTimer(slotMs);
         this.onOverdue?.();
         return;
       }
-      const reason = isTrying ? failed : this.refusal();
+      const reason = isTrying ? (failed ?? this.#session.scheduler.unsent(this.waitedMs)) : this.refusal();
       if (reason instanceof LockTimeoutError) this.missed(this.isPatient ? "timeout" : "held");
       this.fail(reason);
     } catch (error) {
       this.fail(error);
     }
+  }
+
+  /**
+   * How long a call whose `waitMs` has passed waits on until a request leaves, or is looked at again. The request may be that of
+   * another call, whose try it shares, and which waits for longer.
+   */
+  #slotLeftMs(unsentSince: number | undefined): number {
+    const now = this.#session.clock.atMost();
+    return Math.max(unsentSince ?? now, this.unrepeatedFrom()) + LONGEST_ATTEMPT_MS - now;
+  }
+
+  /** Rings when its `waitMs` has passed, and after that for a request that has not left. */
+  #setTimer(ms: number): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = replyAlarm(this.#session.clock, ms, () => this.#timeUp());
   }
 
   #end(failure: Failure | undefined): boolean {

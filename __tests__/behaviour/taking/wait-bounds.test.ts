@@ -238,6 +238,52 @@ describe("a call behind another one of its process shares that one's try", () =>
     },
   );
 
+  test.each(cases)(
+    "of a %s, for %d ms: it waits 3 s longer for that one's turn among requests, and the one ahead goes on",
+    async (_, waitMs, call) => {
+      const { time, one } = hosts();
+      Object.defineProperty(one.session.scheduler, "width", { value: 0 });
+      const first = watch(call(one));
+      await turn();
+      const failure = await time.outcome(call(one, waitMs));
+      expect(failure).toMatchObject({ code: "LOCK_STORE", transient: true, answered: false });
+      expect((failure as Error).message).toMatch(/^Not sent within \d+ ms: 0 requests of this process were under way/);
+      expect(time.elapsed).toBe(waitMs + LONGEST_ATTEMPT_MS);
+      expect(first.settled).toBe(false);
+    },
+  );
+
+  test.each([0, 100])(
+    "a singleFlight() for %d ms waits 3 s longer for the claim of the one that asks for all",
+    async (waitMs) => {
+      const { time, one } = hosts();
+      one.fate = ({ kind }) => {
+        if (kind === "query") Object.defineProperty(one.session.scheduler, "width", { value: 0 });
+        return "answered";
+      };
+      const calls = [9_000, waitMs].map((ms) => one.mutex("a").singleFlight(() => "own", { waitMs: ms }));
+      const first = watch(calls[0] as Promise<unknown>);
+      const failure = await time.outcome(calls[1] as Promise<unknown>);
+      expect(one.sent.map(({ kind }) => kind)).toEqual(["query"]);
+      expect((failure as Error).message).toMatch(/^Not sent within \d+ ms: 0 requests of this process were under way/);
+      expect(time.elapsed).toBe(waitMs + LONGEST_ATTEMPT_MS);
+      expect(first.settled).toBe(false);
+    },
+  );
+
+  test("a call behind one that waits for a slot goes on for as long as its own waitMs", async () => {
+    const { time, one } = hosts();
+    Object.defineProperty(one.session.scheduler, "width", { value: 0, configurable: true });
+    const calls = [20_000, 1, 8_000].map((waitMs) => one.mutex("a").run((lock) => lock.name, { waitMs }));
+    const watched = calls.map(watch);
+    await time.advance(7_900);
+    expect(watched.map(({ settled }) => settled)).toEqual([false, true, false]);
+    Reflect.deleteProperty(one.session.scheduler, "width");
+    await one.session.scheduler.run({ kind: "renewal", until: () => Number.POSITIVE_INFINITY }, async () => undefined);
+    await time.settle(Promise.allSettled(calls));
+    expect(await Promise.allSettled(calls)).toMatchObject([{ value: "a" }, { status: "rejected" }, { value: "a" }]);
+  });
+
   test("readers of one process get in with the one ahead", async () => {
     const { time, one } = hosts();
     distant(time, one);

@@ -78,14 +78,15 @@ export const PROMISE_DEFECTS: Defects = {
   },
   "waitMs does not end a wait": {
     takesOut: ["locks#waiting: End a wait"],
-    "taking/call.ts": { "else if (Number.isFinite(waitMs))": "else if (Number.isNaN(waitMs))" },
+    "taking/call.ts": { "if (Number.isFinite(waitMs))": "if (waitMs === 0)" },
     test: "behaviour/lockable",
   },
   "a wait that ends before the table has answered says that the lock is busy": {
     takesOut: ["protocol#waiting 4", "trap 54", "guarantees#networks-and-crashes: A free lock"],
     "taking/call.ts": {
-      "if (isTrying && failed === undefined) {": "if (isTrying && failed === undefined && Boolean(0)) {",
-      "const reason = isTrying ? failed : this.refusal();": "const reason = this.timeout();",
+      "slotMs > 0)": "slotMs > Number.POSITIVE_INFINITY)",
+      "const reason = isTrying ? (failed ?? this.#session.scheduler.unsent(this.waitedMs)) : this.refusal();":
+        "const reason = this.timeout();",
     },
     test: "behaviour/taking/wait-bounds",
   },
@@ -109,11 +110,16 @@ export const PROMISE_DEFECTS: Defects = {
     "flights/flights.ts": { "answeredWithin(clock, slotEnds - clock.atMost(), left)": "left" },
     test: "behaviour/taking/wait-bounds",
   },
+  "a call behind another one of its process waits for that one's slot for as long as it takes": {
+    takesOut: ["protocol#requests-of-one-process: A wait for a slot is bounded"],
+    "taking/call.ts": { "Math.max(unsentSince ?? now, this": "Math.max(now, this" },
+    test: "behaviour/taking/wait-bounds",
+  },
   "a try is repeated for 9 s after waitMs": {
     takesOut: ["protocol#waiting 4"],
     "taking/call.ts": {
-      "if (isTrying && failed === undefined) {":
-        "if (isTrying && (failed === undefined || this.waitedMs < (this.bounds.waitMs ?? 0) + 9_000)) {",
+      "failed === undefined && slotMs > 0":
+        "(failed === undefined || this.waitedMs < (this.bounds.waitMs ?? 0) + 9_000) && slotMs > 0",
     },
     test: "behaviour/taking/wait-bounds",
   },
