@@ -114,11 +114,6 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  for (const { table } of PROGRAMS) {
-    await client.send(new DeleteTableCommand({ TableName: table })).catch((error) => {
-      if (error.name !== "ResourceNotFoundException") throw error;
-    });
-  }
   await folder[Symbol.asyncDispose]();
 });
 
@@ -142,6 +137,15 @@ describe.each(TARGETS)("the blocks of README, SECURITY and docs/, compiled for $
       const output = Promise.resolve(last[index % AT_ONCE]).then(() => run(program, target));
       printed.set(program.file, output);
       last[index % AT_ONCE] = output.catch(() => undefined); // its test tells
+    }
+  });
+
+  // The programs of the next target begin with tables of their own, under the same names.
+  afterAll(async () => {
+    for (const { table } of programs) {
+      await client.send(new DeleteTableCommand({ TableName: table })).catch((error) => {
+        if (error.name !== "ResourceNotFoundException") throw error;
+      });
     }
   });
 
