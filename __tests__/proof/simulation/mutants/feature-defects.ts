@@ -255,6 +255,7 @@ export const FEATURE_DEFECTS: Defects = {
   "a lease whose section has an outcome to record is passed on": {
     takesOut: ["protocol#ticks: Answers are judged"],
     "kinds/kind.ts": { "lease.row.attempt !== undefined": "false" },
+    test: "behaviour/cron/until-success",
   },
   "a tick that was granted and has not begun is shown as run": {
     takesOut: ["protocol#ticks: A lease given back"],
