@@ -59,6 +59,8 @@ export class HandOverJudge extends Watcher {
   /** Leases whose release is under way, by uuid. */
   readonly #releasing = new Map<string, Passed>();
   readonly #turns = new TurnJudge(this.scene);
+  /** When what is being sent was asked for: it may have waited for a slot. */
+  #askedAt: number | undefined;
   /** Processes with a set under way: their reads are not told from looks. */
   readonly #sets = new Map<Process, number>();
 
@@ -95,6 +97,16 @@ export class HandOverJudge extends Watcher {
     lease.wasGuarded = isGuarded;
   }
 
+  /** Sends what was asked for at this moment of the machine's monotonic clock. */
+  sendAsAsked<T>(askedAt: number, send: () => T): T {
+    this.#askedAt = askedAt;
+    try {
+      return send();
+    } finally {
+      this.#askedAt = undefined;
+    }
+  }
+
   /** What a process sends. @returns what it should have left to others. */
   sent(process: Process, message: Message): string | undefined {
     if (message.kind === "read" && !message.consistent && message.at.sort === LOCK_SORT) {
@@ -125,8 +137,10 @@ export class HandOverJudge extends Watcher {
     if (write.kind !== "take") return undefined;
     const now = process.time.monotonic();
     const { since = now, until = now } = this.#standing.get(process)?.get(write.at.name) ?? {};
-    // A claim that waits for a slot may get it by the very answer that begins the turn of others.
-    const early = this.#claimed.has(write.uuid) || since === now ? 0 : until - now;
+    // A claim that waits for a slot goes on if it had asked when the turn of others began.
+    const hasAsked = since >= (this.#askedAt ?? now);
+    const early = this.#claimed.has(write.uuid) || hasAsked ? 0 : until - now;
+    if (hasAsked && until > now) this.count("claims that had asked before the turn of others began");
     this.#claimed.add(write.uuid);
     // A try for a tick does not wait for its turn, as the tick comes but once, and begins one where others are let in.
     if (write.tick !== undefined) this.#turns.sees(process, write.at.name);

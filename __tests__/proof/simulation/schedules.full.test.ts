@@ -152,6 +152,7 @@ const KEPT = [
   "54045/850", // a claim that gets its slot by the release that shows that others wait
   "54052/904", // a try whose renewal is in flight when the last reader leaves
   "56069/608", // a flight whose look gets no slot
+  "60047/281", // a claim that waits for a slot as a late release shows that others wait
 ];
 
 describe("the protocol on virtual time", () => {

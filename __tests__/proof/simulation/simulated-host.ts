@@ -128,6 +128,10 @@ export class SimulatedHost {
           count: (what) => coverage.count(what),
           unjust: (detail) => judge.blame("renewals leave first", `${owner}: ${detail}`),
           atMost: () => clock.atMost(),
+          asks: () => {
+            const askedAt = process.time.monotonic();
+            return (send) => judge.handOver.sendAsAsked(askedAt, send);
+          },
         });
         judge.standsInLine(process, waiting, this.#plan.slots < MANY_SLOTS);
       },

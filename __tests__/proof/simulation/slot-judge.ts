@@ -8,6 +8,8 @@ export interface SlotEvents {
   unjust(detail: string): void;
   /** The stopwatch by which requests say how long they wait. */
   atMost(): number;
+  /** A request is asked for. @returns what sends it when it has its slot. */
+  asks(): (send: () => Promise<unknown>) => Promise<unknown>;
 }
 
 /** A request that may wait for a slot, with its deadline as it was when it asked for one. */
@@ -50,12 +52,13 @@ export function watchSlots(scheduler: Scheduler, slots: number, events: SlotEven
   });
   scheduler.run = <T>(request: ScheduledRequest, send: () => Promise<T>): Promise<T> => {
     const asked = asWaiting(request);
+    const sendAsAsked = events.asks();
     let [hasLeft, isQueued] = [false, false];
     const answer = run.call(scheduler, request, () => {
       hasLeft = true;
       if (isQueued) count(`requests that waited for a slot: ${request.kind}`);
       leaves(asked);
-      return send();
+      return sendAsAsked(send);
     }) as Promise<T>;
     // Most leave at once.
     if (hasLeft) return answer;
