@@ -179,7 +179,7 @@ class LockFlights implements FlightClaims {
    */
   async #ask(call: Call<Served>): Promise<void> {
     const { clock, scheduler } = this.#session;
-    const slotEnds = Math.max(clock.atMost(), call.unrepeatedFrom()) + LONGEST_ATTEMPT_MS;
+    const slotEnds = call.attemptEnds(clock.atMost());
     for (let number = 1; ; number += 1) {
       const { left, answered } = this.#looks.ask();
       const hasLeft = await answeredWithin(clock, slotEnds - clock.atMost(), left);

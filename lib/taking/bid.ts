@@ -151,7 +151,7 @@ export class Bid<For extends Asker = Asker> implements Progress {
     this.#tried ??= { since: clock.atLeast(), sent: 0 };
     const sentAt = clock.atMost();
     // Its requests wait for others of this process no longer than one attempt beyond `waitMs`.
-    const slotUntil = (): number => Math.max(sentAt, this.call.unrepeatedFrom()) + LONGEST_ATTEMPT_MS;
+    const slotUntil = (): number => this.call.attemptEnds(sentAt);
     const persistence: Persistence = {
       ...bounds,
       tried: this.#tried,
@@ -184,7 +184,7 @@ export class Bid<For extends Asker = Asker> implements Progress {
 
   /** Until when one request of its try goes on from now on, with all of its attempts. */
   requestEnds(): () => number {
-    const end = Math.max(this.#session.clock.atMost(), this.call.unrepeatedFrom()) + LONGEST_ATTEMPT_MS;
+    const end = this.call.attemptEnds(this.#session.clock.atMost());
     return () => Math.min(this.until(), end);
   }
 

@@ -148,6 +148,11 @@ export class Call<Answer> {
     return this.#startedAt + (this.bounds.waitMs ?? Number.POSITIVE_INFINITY);
   }
 
+  /** Until when, on `atMost`, what it waits for from this moment on may leave or be answered: one attempt, counted from `waitMs` at least. */
+  attemptEnds(from: number): number {
+    return Math.max(from, this.unrepeatedFrom()) + LONGEST_ATTEMPT_MS;
+  }
+
   /** Who is in the way, as last seen. */
   get holder(): LockInfo | undefined {
     return this.holderNow?.();
@@ -291,7 +296,7 @@ export class Call<Answer> {
    */
   #slotLeftMs(unsentSince: number | undefined): number {
     const now = this.#session.clock.atMost();
-    return Math.max(unsentSince ?? now, this.unrepeatedFrom()) + LONGEST_ATTEMPT_MS - now;
+    return this.attemptEnds(unsentSince ?? now) - now;
   }
 
   /** Rings when its `waitMs` has passed, and after that for a request that has not left. */

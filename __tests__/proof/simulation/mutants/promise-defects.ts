@@ -112,7 +112,7 @@ export const PROMISE_DEFECTS: Defects = {
   },
   "a call behind another one of its process waits for that one's slot for as long as it takes": {
     takesOut: ["protocol#requests-of-one-process: A wait for a slot is bounded"],
-    "taking/call.ts": { "Math.max(unsentSince ?? now, this": "Math.max(now, this" },
+    "taking/call.ts": { "attemptEnds(unsentSince ?? now)": "attemptEnds(now)" },
     test: "behaviour/taking/wait-bounds",
   },
   "a try is repeated for 9 s after waitMs": {
