@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 
-/** The folder `bench/`, whose own package.json brings the peers. This file runs from `.bench/bench/contenders/`. */
+/** The folder `bench/`, whose own package.json brings the peers. This file runs from `.jest/bench/contenders/`. */
 export const BENCH_FOLDER: string = join(import.meta.dirname, "..", "..", "..", "bench");
 
 const requireHere = createRequire(join(BENCH_FOLDER, "package.json"));
