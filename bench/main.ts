@@ -1,11 +1,12 @@
 /**
  * Measures this library against the floor and its peers, prints one table, and writes it and its charts to docs/.
  *
- *   npm run bench -- [--json] [--only <workload,…>] [--quick]
+ *   npm run bench -- [--json] [--only <workload,…>] [--quick] [--before <folder>]
  *
  * --json    print what was measured as JSON instead of the table
  * --only    only these workloads; the others' figures in docs/ stay as they are
  * --quick   fewer rounds, to see that all works: docs/ is left alone
+ * --before  instead of all that: this library against another checkout of it, which was built, in turns; docs/ is left alone
  *
  * A workload that fails costs the others nothing; the exit status is then 1.
  */
@@ -17,14 +18,21 @@ import { provide } from "./peers-at-hand.js";
 import { type Measured, stamp } from "./record.js";
 import type { Workload } from "./results.js";
 import { plain, tableRows } from "./table.js";
+import { before } from "./workloads/before.js";
 import { WORKLOADS } from "./workloads/index.js";
 
 const { values: options } = parseArgs({
-  options: { json: { type: "boolean" }, only: { type: "string" }, quick: { type: "boolean" } },
+  options: {
+    json: { type: "boolean" },
+    only: { type: "string" },
+    quick: { type: "boolean" },
+    before: { type: "string" },
+  },
 });
 
-const chosen = choose(options.only);
-provide();
+const chosen = options.before === undefined ? choose(options.only) : [before(options.before)];
+const leavesDocs = options.quick || options.before !== undefined;
+if (options.before === undefined) provide();
 const began = performance.now();
 const measured: Measured[] = [];
 for (const workload of chosen) {
@@ -35,7 +43,7 @@ for (const workload of chosen) {
   try {
     measured.push(await measure(workload, say));
     // At once: what follows may fail.
-    if (!options.quick) writePage(measured);
+    if (!leavesDocs) writePage(measured);
   } catch (error) {
     say(`failed: ${error instanceof Error ? error.stack : error}`);
     process.exitCode = 1;

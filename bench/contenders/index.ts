@@ -5,6 +5,7 @@ export type ContenderName =
   | "bare"
   | "dynamutex"
   | "shared"
+  | "before"
   | "fair"
   | "deliveryhero"
   | "lock-client"
@@ -97,6 +98,13 @@ const OTHERS: readonly Contender[] = [
     short: "dynamutex, shared client",
     settings: "",
     open: async (options) => (await import("./dynamutex.js")).openShared(options),
+  },
+  {
+    name: "before",
+    title: "dynamutex of another checkout",
+    short: "dynamutex before",
+    settings: "",
+    open: async (options) => (await import("./dynamutex.js")).openBefore(options),
   },
 ];
 

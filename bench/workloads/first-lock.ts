@@ -12,7 +12,7 @@ process.on("exit", () => {
   console.log((user + system) / 1_000);
 });`;
 
-const PROGRAMS = {
+export const PROGRAMS = {
   raw: `
 import { DeleteItemCommand, DynamoDBClient, PutItemCommand } from "@aws-sdk/client-dynamodb";
 const TableName = process.env.TABLE_NAME;
@@ -72,7 +72,8 @@ export const firstLock: Workload = {
   },
 };
 
-function cpuMsOf(program: string, { endpoint, tableName }: LockerOptions): number {
+/** @param checkout whose `dynamutex` the program imports. */
+export function cpuMsOf(program: string, { endpoint, tableName }: LockerOptions, checkout = ROOT): number {
   const env = {
     PATH: process.env.PATH,
     TABLE_NAME: tableName,
@@ -83,5 +84,5 @@ function cpuMsOf(program: string, { endpoint, tableName }: LockerOptions): numbe
     AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
   };
   const arguments_ = ["--input-type=module", "--eval", program];
-  return Number(execFileSync(process.execPath, arguments_, { cwd: ROOT, env, encoding: "utf8" }));
+  return Number(execFileSync(process.execPath, arguments_, { cwd: checkout, env, encoding: "utf8" }));
 }

@@ -45,7 +45,11 @@ export const oneProcess: Workload = {
   },
 };
 
-async function sections({ ground }: Bench, name: ContenderName): Promise<{ perSecond: number; requests: number }> {
+/** One round. */
+export async function sections(
+  { ground }: Bench,
+  name: ContenderName,
+): Promise<{ perSecond: number; requests: number }> {
   await using team = new Team(1);
   const lock = ground.name();
   await team.open(name, await ground.options(name, LEASE_MS, `tasks-${lock}`), lock);
@@ -57,10 +61,13 @@ async function sections({ ground }: Bench, name: ContenderName): Promise<{ perSe
 }
 
 /** CPU time of the whole process, for each section. */
-async function cpuUs({ ground }: Bench): Promise<{ cold: number; warm: number }> {
+export async function cpuUs(
+  { ground }: Bench,
+  contender: ContenderName = "dynamutex",
+): Promise<{ cold: number; warm: number }> {
   await using team = new Team(1);
   const name = ground.name();
-  await team.open("dynamutex", await ground.options("dynamutex", LEASE_MS, `cpu-${name}`), name);
+  await team.open(contender, await ground.options(contender, LEASE_MS, `cpu-${name}`), name);
   const [worker] = team.workers as [Worker];
   const once = async (): Promise<number> => {
     const { count, cpuMs } = await worker.ask("sections", { name, tasks: TASKS, each: LONG_EACH, holdMs: 0 });

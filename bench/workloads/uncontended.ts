@@ -1,5 +1,6 @@
 import type { RecordedRequest } from "../../__tests__/support/fault-proxy.js";
 import type { ContenderName } from "../contenders/index.js";
+import type { Cost, Ground } from "../ground.js";
 import { median } from "../numbers.js";
 import { type Bench, type Line, type Outcome, TAKERS, type Workload } from "../results.js";
 import { Rounds } from "../rounds.js";
@@ -7,7 +8,8 @@ import { Worker } from "../worker-process.js";
 
 const LEASE_MS = 3_000;
 
-type Floor = "raw" | "bare";
+/** What a contender takes turns with. */
+type Floor = "raw" | "bare" | "before";
 
 /** What else the CPU time is set against, without the proxy. */
 const OTHER_RATIOS: readonly { readonly title: string; readonly name?: ContenderName; readonly floor?: Floor }[] = [
@@ -16,7 +18,7 @@ const OTHER_RATIOS: readonly { readonly title: string; readonly name?: Contender
 ];
 const CYCLES_PER_BATCH = 20;
 
-interface Measured {
+export interface Measured {
   readonly ratio: number;
   readonly cpuUs: number;
   readonly rawCpuUs: number;
@@ -48,7 +50,7 @@ export const uncontended: Workload = {
 };
 
 /** Both in one process, so that whatever disturbs one disturbs the other; the ratio is taken batch by batch. */
-async function measure(
+export async function measure(
   { ground, quick }: Bench,
   name: ContenderName,
   { proxied, floor = "raw" }: { readonly proxied: boolean; readonly floor?: Floor },
@@ -85,12 +87,7 @@ function outcome(
   }: Readonly<Record<"direct" | "proxied", Rounds<Measured>>> & { readonly others: readonly Line[] },
 ): Outcome {
   const names = ["raw", ...TAKERS] as const;
-  /** A cycle of each: what is deleted last is one cycle. */
-  const perCycle = (name: ContenderName, of: "requests" | "read" | "write"): number => {
-    const requests = afterFirstCycle(ground.requests({ tag: `uncontended-${name}` }));
-    const from = requests[0]?.arrivedAt ?? Number.NaN;
-    return ground.cost({ tag: `uncontended-${name}`, from })[of] / cyclesIn(requests.map(({ operation }) => operation));
-  };
+  const perCycle = (name: ContenderName, of: keyof Cost): number => costOfCycle(ground, name)[of];
   const each = (value: (name: ContenderName) => number) =>
     Object.fromEntries(names.map((name) => [name, value(name)])) as Record<ContenderName, number>;
   const own = (of: Rounds<Measured>, mine: keyof Measured, floor: keyof Measured) =>
@@ -117,6 +114,15 @@ function outcome(
       ...proxied.notes,
     ],
   };
+}
+
+/** What one cycle of a contender came to, through the proxy: what is deleted last is one cycle. */
+export function costOfCycle(ground: Ground, name: ContenderName): Cost {
+  const tag = `uncontended-${name}`;
+  const sent = afterFirstCycle(ground.requests({ tag }));
+  const { requests, read, write } = ground.cost({ tag, from: sent[0]?.arrivedAt ?? Number.NaN });
+  const cycles = cyclesIn(sent.map(({ operation }) => operation));
+  return { requests: requests / cycles, read: read / cycles, write: write / cycles };
 }
 
 /** The first lock of a process may have to learn the time, which is a workload of its own. */

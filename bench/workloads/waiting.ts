@@ -11,7 +11,7 @@ const WAITERS = 4;
 const START_MS = 1_000;
 
 /** What one round came to. Costs are per waiter and second, or per waiter. */
-interface Round {
+export interface Round {
   readonly read: number;
   readonly write: number;
   readonly startWrites: number;
@@ -23,24 +23,8 @@ export const waiting: Workload = {
   name: "waiting",
   title: "4 processes wait 4 s for a fifth, 3 s leases",
   async run(bench) {
-    const rounds = new Rounds<Round>(bench);
     const count = bench.quick ? 3 : 10;
-    await using holders = new Team(KEEPERS.length);
-    await using waiters = new Team(KEEPERS.length * WAITERS);
-    const stages = KEEPERS.map((name, index) => ({
-      name,
-      holder: holders.workers[index] as Worker,
-      waiters: waiters.workers.slice(index * WAITERS, (index + 1) * WAITERS),
-    }));
-    // One after another, and before any round: starting takes more of the machine than all the waiting.
-    for (const stage of stages) {
-      bench.say(`starting ${stage.name}`);
-      await open(bench, stage).catch((error) => bench.say(`${stage.name} could not be opened: ${error}`));
-    }
-    for (let round = 1; round <= count; round++) {
-      bench.say(`round ${round}, all at once`);
-      await Promise.all(stages.map((stage) => rounds.run(stage.name, () => wait(bench, stage))));
-    }
+    const rounds = await waitAll(bench, KEEPERS, count);
     const each = (of: (round: Round) => number) => rounds.medians(of);
     return {
       lines: [
@@ -63,6 +47,28 @@ export const waiting: Workload = {
     };
   },
 };
+
+/** So many rounds of each, all contenders at once. */
+export async function waitAll(bench: Bench, names: readonly ContenderName[], count: number): Promise<Rounds<Round>> {
+  const rounds = new Rounds<Round>(bench);
+  await using holders = new Team(names.length);
+  await using waiters = new Team(names.length * WAITERS);
+  const stages = names.map((name, index) => ({
+    name,
+    holder: holders.workers[index] as Worker,
+    waiters: waiters.workers.slice(index * WAITERS, (index + 1) * WAITERS),
+  }));
+  // One after another, and before any round: starting takes more of the machine than all the waiting.
+  for (const stage of stages) {
+    bench.say(`starting ${stage.name}`);
+    await open(bench, stage).catch((error) => bench.say(`${stage.name} could not be opened: ${error}`));
+  }
+  for (let round = 1; round <= count; round++) {
+    bench.say(`round ${round}, all at once`);
+    await Promise.all(stages.map((stage) => rounds.run(stage.name, () => wait(bench, stage))));
+  }
+  return rounds;
+}
 
 /** The processes of one contender, which stay from round to round, as hosts do. */
 interface Stage {
