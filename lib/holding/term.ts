@@ -176,7 +176,8 @@ export abstract class Term {
     if (this.#state.kind !== "in-use") return since;
     this.#state.since = since;
     if (!joins) this.#state.maxHoldEnds = clock.atMost() + this.settings.maxHoldMs;
-    this.#watchDeadline();
+    // Otherwise the alarm of `use` is for the deadline.
+    if (this.#state.maxHoldEnds < this.usableUntil) this.#watchDeadline();
     return since;
   }
 

@@ -42,9 +42,9 @@ export class Agenda {
    */
   alarm(ms: number, ring: () => void, gridMs: number = Number.POSITIVE_INFINITY): () => void {
     const now = this.#clock.atMost();
-    if (this.#leases.size < this.#from) return this.#ringAt(now + ms, ring);
+    if (this.#leases.size < this.#from) return this.#ringAt(now, now + ms, ring);
     const moment = roundedDown(now, ms, gridMs);
-    const round = this.#rounds.get(moment) ?? this.#open(moment);
+    const round = this.#rounds.get(moment) ?? this.#open(now, moment);
     // A function of its own, in case one is added twice.
     const own = (): void => ring();
     round.rings.add(own);
@@ -75,9 +75,9 @@ export class Agenda {
     return Math.max(0, presentMs, this.#late.rangAt > since ? this.#late.ms : 0);
   }
 
-  #open(moment: number): { readonly rings: Set<() => void>; readonly cancel: () => void } {
+  #open(now: number, moment: number): { readonly rings: Set<() => void>; readonly cancel: () => void } {
     const rings = new Set<() => void>();
-    const cancel = this.#ringAt(moment, () => {
+    const cancel = this.#ringAt(now, moment, () => {
       this.#rounds.delete(moment);
       for (const ring of rings) ring();
     });
@@ -86,12 +86,15 @@ export class Agenda {
     return round;
   }
 
-  /** Rings when `atMost` shows the moment, or nearly; after a suspend, at the next check. */
-  #ringAt(moment: number, ring: () => void): () => void {
+  /**
+   * Rings when `atMost` shows the moment, or nearly; after a suspend, at the next check.
+   * @param now the present on `atMost`: each section sets alarms, and reads the clock once for each.
+   */
+  #ringAt(now: number, moment: number, ring: () => void): () => void {
     let cancel: () => void;
-    const wait = (leftMs: number): void => {
-      const ms = Math.min(leftMs, CHECK_EVERY_MS);
-      const due = { at: this.#clock.atMost() + ms };
+    const wait = (from: number): void => {
+      const ms = Math.min(moment - from, CHECK_EVERY_MS);
+      const due = { at: from + ms };
       this.#due.add(due);
       const stop = this.#clock.alarm(ms, () => check(due));
       cancel = () => {
@@ -100,14 +103,13 @@ export class Agenda {
       };
     };
     const check = (due: { readonly at: number }): void => {
-      const now = this.#clock.atMost();
+      const rangAt = this.#clock.atMost();
       this.#due.delete(due);
-      if (now - due.at > LATE_MS) this.#late = { ms: now - due.at, rangAt: now };
-      const leftMs = moment - now;
-      if (leftMs < NEARLY_MS) ring();
-      else wait(leftMs);
+      if (rangAt - due.at > LATE_MS) this.#late = { ms: rangAt - due.at, rangAt };
+      if (moment - rangAt < NEARLY_MS) ring();
+      else wait(rangAt);
     };
-    wait(moment - this.#clock.atMost());
+    wait(now);
     return () => cancel();
   }
 }

@@ -257,10 +257,7 @@ export class Call<Answer> {
   /** Somebody is in its way: from here on it is watched whether the wait is long, and whether a section of this process does not end. */
   isBlocked(): void {
     if (!this.isPatient || this.isSettled || this.name === undefined || this.bounds.isCandidate) return;
-    const { name, number } = this;
-    // A set waits for the lock that was last seen in the way.
-    const holder = (): LockInfo | undefined => this.holder;
-    this.#endLongWatch ??= this.inContext(() => watchLongWait(this.#session, { name, number, holder }));
+    this.#endLongWatch ??= this.inContext(() => watchLongWait(this.#session, this));
   }
 
   /** Keeps the process alive, which the timeout's alarm does not, until the call ends: for a call for which nothing is under way. */

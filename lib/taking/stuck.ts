@@ -13,10 +13,10 @@ let isWarned = false;
 
 /** What is watched of a call that waits. */
 interface WaitingCall {
-  readonly name: string;
+  readonly name: string | undefined;
   readonly number: number;
-  /** Who is in its way at present, as last seen. */
-  readonly holder: () => LockInfo | undefined;
+  /** Who is in its way at present, as last seen. A set waits for the lock that was last seen in the way. */
+  readonly holder: LockInfo | undefined;
 }
 
 /**
@@ -30,13 +30,12 @@ interface WaitingCall {
  */
 export function watchLongWait(session: Session, call: WaitingCall): () => void {
   const { clock } = session;
-  const { name, number } = call;
   const waitsSince = clock.atLeast();
   let isTold = false;
   let isOver = false;
   const look = (): void => {
     const now = clock.atLeast();
-    const holder = call.holder();
+    const { name = "", number, holder } = call;
     if (holder !== undefined && !isTold) {
       isTold = true;
       publish("dynamutex:blocked", { name, call: number, holder, waitedMs: now - waitsSince });

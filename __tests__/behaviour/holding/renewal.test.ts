@@ -304,4 +304,13 @@ describe("maxHoldMs", () => {
     await expect(lock.unlock()).rejects.toBe(lock.signal.reason);
     expect(await scene.row()).toBeUndefined();
   });
+
+  test("ends a lock before its first renewal, at that moment, if it is shorter than a lease", async () => {
+    const losses = hear("dynamutex:lost");
+    const { time } = await scene.locked({ maxHoldMs: 4_000 });
+    await time.advance(3_999);
+    expect(losses).toEqual([]);
+    await time.advance(1);
+    expect(losses.map(({ reason }) => reason)).toEqual(["max-hold"]);
+  });
 });

@@ -76,6 +76,11 @@ export const PROMISE_DEFECTS: Defects = {
     "holding/term.ts": { "clock.atMost() + this.settings.maxHoldMs": "Number.POSITIVE_INFINITY" },
     test: "behaviour/holding/renewal",
   },
+  "a lock is held beyond a maxHoldMs that is shorter than its lease until somebody looks": {
+    takesOut: ["locks#while-you-hold-it: The library renews"],
+    "holding/term.ts": { "if (this.#state.maxHoldEnds < this.usableUntil) this.#watchDeadline();": "" },
+    test: "behaviour/holding/renewal",
+  },
   "waitMs does not end a wait": {
     takesOut: ["locks#waiting: End a wait"],
     "taking/call.ts": { "if (Number.isFinite(waitMs))": "if (waitMs === 0)" },

@@ -14,7 +14,7 @@ export const TAKING_DEFECTS: Defects = {
   },
   "what falls due in a suspend waits for its timer": {
     takesOut: ["trap 16", "protocol#taking-over"],
-    "session/agenda.ts": { "Math.min(leftMs, CHECK_EVERY_MS)": "leftMs" },
+    "session/agenda.ts": { "Math.min(moment - from, CHECK_EVERY_MS)": "moment - from" },
     test: "session/agenda",
   },
   "nobody checks the deadline": {
