@@ -105,24 +105,25 @@ export class Renewals {
    * Renews the lease before a section relies on it, if the take was slow and half of the lease is gone, or too little is left for the
    * period of a rate. @returns whether it stands.
    *
-   * @param wait the call that the lease is for: the renewal is tried for no longer than that call waits.
+   * @param bid of the call that the lease is for: the renewal is a request of its try, and is tried for no longer than that allows.
    * @param mayLapse whether the lease may have been over for a moment. Nobody else has taken a row that is still ours, but an
    * observer may have acted on the end of its lease. So the row gets a new uuid: a uuid whose lease was over is never used again.
    */
   async secure(
-    bid: Pick<Bid, "withdrawn" | "until">,
+    bid: Pick<Bid, "withdrawn" | "requestEnds">,
     { mayLapse }: { readonly mayLapse: boolean } = { mayLapse: true },
   ): Promise<boolean> {
     const session = this.#session;
     const { clock } = session;
+    const until = bid.requestEnds();
     // A writer that has waited for readers may have a renewal in flight, which is tried for longer than its call waits.
     if (this.#term.writing !== undefined) {
-      await answeredWithin(clock, bid.until() - clock.atMost(), this.#term.endWriting());
+      await answeredWithin(clock, until() - clock.atMost(), this.#term.endWriting());
       if (this.#term.writing !== undefined) return false;
     }
     const { row } = this.#term;
     const tryingUntil = (end: number): Trying => ({
-      until: () => Math.min(end, bid.until()),
+      until: () => Math.min(end, until()),
       endSignal: bid.withdrawn,
     });
     if (this.#term.stands) {

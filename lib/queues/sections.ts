@@ -178,8 +178,7 @@ export class Sections {
   async #granted(line: Line, own: Tenure, bid: LineBid): Promise<boolean> {
     const { lease, resource } = own;
     if (lease.renewals.haveServed) return this.#join(line, own, bid);
-    const within = { withdrawn: bid.withdrawn, until: bid.requestEnds() };
-    if (!(await lease.renewals.secure(within, { mayLapse: resource.kind.rowDecides }))) {
+    if (!(await lease.renewals.secure(bid, { mayLapse: resource.kind.rowDecides }))) {
       this.session.detach(this.#unplaced(own));
       bid.withdrawn.throwIfAborted();
       for (const uuid of uuidsOf(lease.row)) this.session.sightings.disown(uuid, lease.row.attempt);

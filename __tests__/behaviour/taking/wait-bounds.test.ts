@@ -157,6 +157,27 @@ describe("a table that is silent is no lock that is busy", () => {
     expect(one.sent.filter(isTake)).toHaveLength(1);
   });
 
+  test.each<[string, (host: MemoryHost) => Promise<unknown>]>([
+    ["a mutex", (host) => host.mutex("a", { ttlMs: 4_000 }).lock({ waitMs: 100 })],
+    ["a set", (host) => host.lockAll(["a", "b"], { ttlMs: 4_000, waitMs: 100 })],
+  ])(
+    "one that falls silent after a slow take ends the renewal that %s needs as it ends any request",
+    async (_, call) => {
+      const { time, one } = hosts();
+      const slowMs = 2_500;
+      const { sleep } = time.clock();
+      let taken = 0;
+      one.fate = (message) => {
+        taken += message.kind === "writeAll" || isTake(message) ? 1 : 0;
+        return taken === 1 && (message.kind === "writeAll" || isTake(message)) ? sleep(slowMs) : "lost";
+      };
+      const failure = await time.outcome(call(one));
+      expect(failure).toMatchObject({ code: "LOCK_STORE" });
+      // The take's answer, the renewal's last attempt, and the claim that tells the silence.
+      expect(time.elapsed).toBeLessThanOrEqual(slowMs + 2 * LONGEST_ATTEMPT_MS);
+    },
+  );
+
   test("one that fell silent behind a holder ends the wait, and says who was seen, and for how long nothing answered", async () => {
     const { time, one } = hosts();
     takeAll(time, one);

@@ -81,6 +81,11 @@ export const PROMISE_DEFECTS: Defects = {
     "holding/term.ts": { "if (this.#state.maxHoldEnds < this.usableUntil) this.#watchDeadline();": "" },
     test: "behaviour/holding/renewal",
   },
+  "the renewal before a section is tried for longer than its call waits": {
+    takesOut: ["locks#waiting: waitMs"],
+    "holding/renewals.ts": { "const until = bid.requestEnds();": "const until = () => bid.call.until();" },
+    test: "behaviour/taking/wait-bounds",
+  },
   "waitMs does not end a wait": {
     takesOut: ["locks#waiting: End a wait"],
     "taking/call.ts": { "if (Number.isFinite(waitMs))": "if (waitMs === 0)" },
