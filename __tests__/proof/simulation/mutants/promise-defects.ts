@@ -82,7 +82,7 @@ export const PROMISE_DEFECTS: Defects = {
     test: "behaviour/holding/renewal",
   },
   "the renewal before a section is tried for longer than its call waits": {
-    takesOut: ["locks#waiting: waitMs"],
+    takesOut: ["protocol#taking 5"],
     "holding/renewals.ts": { "const until = bid.requestEnds();": "const until = () => bid.call.until();" },
     test: "behaviour/taking/wait-bounds",
   },
