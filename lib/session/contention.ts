@@ -49,15 +49,15 @@ interface Contended {
  */
 export class Contention {
   readonly #clock: Clock;
-  readonly #has: (at: Address) => boolean;
+  readonly #uuidsOn: (at: Address) => readonly string[];
   readonly #contended = new BoundedMap<string, Contended>(MOST_ROWS);
   /** One for each lock: the permits of a semaphore share it. */
   readonly #othersTurns = new BoundedMap<string, OthersTurn>(MOST_ROWS);
 
-  /** @param has whether this process has a lease on a row. */
-  constructor(clock: Clock, has: (at: Address) => boolean) {
+  /** @param uuidsOn those of the leases that this process has on a row. */
+  constructor(clock: Clock, uuidsOn: (at: Address) => readonly string[]) {
     this.#clock = clock;
-    this.#has = has;
+    this.#uuidsOn = uuidsOn;
   }
 
   /** Learns the mark that a row carries, whoever holds it. */
@@ -78,12 +78,14 @@ export class Contention {
 
   /**
    * A row is in the way of a call. If another process holds the row, the turn of this process is over. But this process may
-   * hold the row itself: the call may wait for a further permit, or rely on a look from before the take.
+   * hold the row itself: the call may wait for a further permit, or rely on a look from before the take, whose mark is from before it.
    */
   waitsFor(row: Row): void {
+    const ours = this.#uuidsOn(row);
+    if (ours.length > 0 && !ours.includes(row.uuid ?? "")) return;
     this.sees(row);
     const known = row.uuid === undefined ? undefined : this.#of(row);
-    if (known?.turnSince !== undefined && !this.#has(row)) known.turnSince = undefined;
+    if (known?.turnSince !== undefined && ours.length === 0) known.turnSince = undefined;
   }
 
   /**

@@ -84,6 +84,11 @@ export class HeldLeases extends Set<HeldLease> {
     return this.#byRow.get(addressKey(at)) ?? [];
   }
 
+  /** The uuids of those on a row, and of the other rows that they have. */
+  uuidsOn(at: Address): readonly string[] {
+    return this.on(at).flatMap(({ row }) => rowsOf(row).map(({ uuid }) => uuid));
+  }
+
   /** The one with this uuid on a row. */
   with(uuid: string): HeldLease | undefined {
     return this.#byUuid.get(uuid);

@@ -93,7 +93,7 @@ export class Session {
 
   /** The turns of this process, created when somebody waits. */
   contended(): Contention {
-    this.contention ??= new Contention(this.clock, (at) => this.leases.on(at).length > 0);
+    this.contention ??= new Contention(this.clock, (at) => this.leases.uuidsOn(at));
     return this.contention;
   }
 

@@ -160,17 +160,32 @@ describe("a mark", () => {
 });
 
 test.each([
-  ["this process has ends no turn of it, whatever an old look shows", true, 500],
-  ["another has ends it", false, 0],
-])("a permit in the way that %s", (_, isOwn, leftMs) => {
+  ["this process has ends no turn of it, whatever an old look shows", ["ours"], 500],
+  ["another has ends it", [], 0],
+])("a permit in the way that %s", (_, uuids, leftMs) => {
   const { time } = world;
   const at = permitAt(NAME, 0);
-  const contention = new Contention(time.clock(), () => isOwn);
+  const contention = new Contention(time.clock(), () => uuids);
   const lease = { expires: time.now + 1_000, ttlMs: 1_000, owner: "the same", acquired: time.now };
   world.table.plant(at, { format: 1, ...lease, uuid: "others", wanted: time.now + 60_000 });
   const row = world.table.row(at) as Row;
   contention.sees(row);
   contention.begins(at, time.clock().atLeast());
   contention.waitsFor(row);
+  expect(contention.turnLeftMs(at, 500)).toBe(leftMs);
+});
+
+test.each([
+  ["as it was before the take tells nothing", "others", Number.POSITIVE_INFINITY],
+  ["as it was before the take, free, tells nothing", undefined, Number.POSITIVE_INFINITY],
+  ["with the uuid of this process ends its turn", "ours", 0],
+])("a look that shows a mark first after the take, and the row %s", (_, uuid, leftMs) => {
+  const { time } = world;
+  const at = permitAt(NAME, 0);
+  const contention = new Contention(time.clock(), () => ["ours"]);
+  const lease = { expires: time.now + 1_000, ttlMs: 1_000, owner: "the same", acquired: time.now };
+  world.table.plant(at, { format: 1, ...lease, uuid, wanted: time.now + 60_000 });
+  contention.begins(at, time.clock().atLeast());
+  contention.waitsFor(world.table.row(at) as Row);
   expect(contention.turnLeftMs(at, 500)).toBe(leftMs);
 });

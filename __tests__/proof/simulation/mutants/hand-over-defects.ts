@@ -21,6 +21,11 @@ export const HAND_OVER_DEFECTS: Defects = {
     takesOut: ["trap 27", "protocol#turns 2"],
     "queues/turns.ts": { " >= settings.handOverMs": " >= Infinity" },
   },
+  "a mark that a look from before the take shows ends the turn": {
+    takesOut: ["protocol#turns 4"],
+    "session/contention.ts": { 'if (ours.length > 0 && !ours.includes(row.uuid ?? "")) return;': "" },
+    test: "behaviour/taking/contention",
+  },
   "a process does not stand back for those who wait": {
     takesOut: ["trap 27", "protocol#turns 5", "protocol#turns"],
     "session/contention.ts": {
