@@ -22,6 +22,8 @@ const LOOKED_FOR_MS = 9_000;
 interface Call {
   readonly process: Process;
   readonly sentAt: number;
+  /** When the last of their leases is over, on the table's clock. */
+  readonly expires: number;
   /** Its first rows, which tell of all of them, because their process looks there. */
   readonly looksAt: readonly Address[];
   /** When its process has last done something about it. */
@@ -71,7 +73,8 @@ export class Phantoms extends Watcher {
     if (first !== undefined) {
       const known = this.#all.get(first.uuid);
       const looksAt = claims.slice(0, ROWS_LOOKED_AT).map(({ at }) => at);
-      const call = known ?? { process, sentAt: now, looksAt, heededAt: now };
+      const expires = Math.max(...claims.map((claim) => claim.expires));
+      const call = known ?? { process, sentAt: now, expires, looksAt, heededAt: now };
       call.heededAt = now;
       this.#count(message, 1);
       // Another copy asks the row itself.
@@ -138,8 +141,11 @@ export class Phantoms extends Watcher {
   oldest(): string | undefined {
     const { now } = this;
     for (const [uuid, duty] of this.#duties) {
-      if (duty.call.process.isGone) this.#duties.delete(uuid);
-      else if (duty.call.process.asleep) duty.since = now;
+      const { process, expires } = duty.call;
+      // A look that gets no slot is given up. What arrives by then has a lease that is over.
+      const isOver = this.#inLine.has(process) && expires < this.tableTime;
+      if (process.isGone || isOver) this.#duties.delete(uuid);
+      else if (process.asleep) duty.since = now;
       else if (now - duty.since > LOOKS_WITHIN_MS + this.#inLineMs(duty.call)) return uuid;
     }
     for (const [uuid, { call, expires, lookedAt }] of this.#rows) {

@@ -153,6 +153,7 @@ const KEPT = [
   "54052/904", // a try whose renewal is in flight when the last reader leaves
   "56069/608", // a flight whose look gets no slot
   "60047/281", // a claim that waits for a slot as a late release shows that others wait
+  "63005/461", // a look for a claim whose lease is over, which gets no slot
   "63097/210", // a waiter that uses a look from before the take of another caller of its process
   "63017/886", // a set whose take came late, and whose reissue is answered late
 ];
