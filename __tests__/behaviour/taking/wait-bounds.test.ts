@@ -168,8 +168,9 @@ describe("a table that is silent is no lock that is busy", () => {
       const { sleep } = time.clock();
       let taken = 0;
       one.fate = (message) => {
-        taken += message.kind === "writeAll" || isTake(message) ? 1 : 0;
-        return taken === 1 && (message.kind === "writeAll" || isTake(message)) ? sleep(slowMs) : "lost";
+        const isTaking = message.kind === "writeAll" || isTake(message);
+        if (isTaking) taken += 1;
+        return isTaking && taken === 1 ? sleep(slowMs) : "lost";
       };
       const failure = await time.outcome(call(one));
       expect(failure).toMatchObject({ code: "LOCK_STORE" });
