@@ -131,6 +131,9 @@ export class HandOverJudge extends Watcher {
       if (lease !== undefined) {
         this.#releasing.set(write.uuid, lease);
         this.#turns.left(process, lease.name);
+      } else if (this.#places.has(write.uuid) && !this.#releasing.has(write.uuid)) {
+        // Its section has been told that it is over before this had a slot: when it is answered, others have their turn.
+        this.#turns.sees(process, write.at.name);
       }
       this.gone(write.uuid);
     }
