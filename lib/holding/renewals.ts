@@ -110,7 +110,7 @@ export class Renewals {
    * observer may have acted on the end of its lease. So the row gets a new uuid: a uuid whose lease was over is never used again.
    */
   async secure(
-    bid: Pick<Bid, "withdrawn" | "requestEnds">,
+    bid: Pick<Bid, "persist" | "requestEnds">,
     { mayLapse }: { readonly mayLapse: boolean } = { mayLapse: true },
   ): Promise<boolean> {
     const session = this.#session;
@@ -122,10 +122,7 @@ export class Renewals {
       if (this.#term.writing !== undefined) return false;
     }
     const { row } = this.#term;
-    const tryingUntil = (end: number): Trying => ({
-      until: () => Math.min(end, until()),
-      endSignal: bid.withdrawn,
-    });
+    const tryingUntil = (end: number): Trying => ({ until: () => Math.min(end, until()), bid });
     if (this.#term.stands) {
       if (!isHalfGone(session, row) && coversPeriod(session, row)) return true;
       const { usableUntil } = this.#term;

@@ -11,7 +11,8 @@ import type { Ask } from "./rows.js";
 import { View } from "./view.js";
 
 /** What the sender of a request decides about its retries; the wait adds its own bounds. */
-type RequestBounds = Pick<Persistence, "kind" | "firstTimeoutMs" | "until">;
+type RequestBounds = Pick<Persistence, "kind" | "firstTimeoutMs" | "until"> &
+  Partial<Pick<Persistence, "deadline" | "worthRetrying" | "sleep">>;
 
 /** How many times it may ask again at once: the second answer is mostly new. */
 const AT_ONCE = 2;
@@ -153,9 +154,9 @@ export class Bid<For extends Asker = Asker> implements Progress {
     // Its requests wait for others of this process no longer than one attempt beyond `waitMs`.
     const slotUntil = (): number => this.call.attemptEnds(sentAt);
     const persistence: Persistence = {
+      deadline: Math.min(sentAt + FIRST_ANSWER_MS, slotUntil()),
       ...bounds,
       tried: this.#tried,
-      deadline: Math.min(sentAt + FIRST_ANSWER_MS, slotUntil()),
       slotUntil,
       endSignal: this.withdrawn,
       unrepeatedFrom: () => this.call.unrepeatedFrom(),

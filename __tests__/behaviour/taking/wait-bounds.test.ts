@@ -174,10 +174,22 @@ describe("a table that is silent is no lock that is busy", () => {
       };
       const failure = await time.outcome(call(one));
       expect(failure).toMatchObject({ code: "LOCK_STORE" });
-      // The take's answer, the renewal's last attempt, and the claim that tells the silence.
-      expect(time.elapsed).toBeLessThanOrEqual(slowMs + 2 * LONGEST_ATTEMPT_MS);
+      // The take's answer, and the one attempt of the renewal: nothing is sent for the call after that.
+      expect(time.elapsed).toBeLessThanOrEqual(slowMs + LONGEST_ATTEMPT_MS);
+      expect(taken).toBe(1);
     },
   );
+
+  test("one that is slow after an outage has 3 s to answer the renewal that a late take needs, however quick it was before", async () => {
+    const { time, one } = hosts();
+    for (let times = 0; times < 40; times += 1) await (await one.mutex("b").lock()).unlock();
+    const { sleep } = time.clock();
+    const outage = new LockStoreError("overloaded", { transient: true });
+    one.fate = () => (time.elapsed < 18_500 ? Promise.reject(outage) : sleep(2_500));
+    expect(await time.outcome(one.mutex("a").lock({ waitMs: 20_000 }))).toMatchObject({ held: true });
+    expect(one.sent.slice(-2).map(inWords)).toEqual(["take lock", "renew lock"]);
+    expect(time.elapsed).toBeGreaterThan(20_000 + 2_000);
+  });
 
   test("one that fell silent behind a holder ends the wait, and says who was seen, and for how long nothing answered", async () => {
     const { time, one } = hosts();

@@ -156,6 +156,7 @@ const KEPT = [
   "63005/461", // a look for a claim whose lease is over, which gets no slot
   "63097/210", // a waiter that uses a look from before the take of another caller of its process
   "63017/886", // a set whose take came late, and whose reissue is answered late
+  "68046/92", // a flight whose reissue after a late take is lost again and again, while its lease's end is in doubt
   "67031/159", // a release that gets its slot when its section has long been told of its end
 ];
 

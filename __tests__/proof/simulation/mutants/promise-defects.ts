@@ -86,6 +86,18 @@ export const PROMISE_DEFECTS: Defects = {
     "holding/renewals.ts": { "const until = bid.requestEnds();": "const until = () => Number.POSITIVE_INFINITY;" },
     test: "behaviour/taking/wait-bounds",
   },
+  "a renewal before a section that fails after waitMs is followed by other requests of its call": {
+    takesOut: ["protocol#taking 5", "protocol#waiting 4"],
+    "holding/renewals.ts": {
+      "until: () => Math.min(end, until()), bid });": "until: () => Math.min(end, until()) });",
+    },
+    test: "behaviour/taking/wait-bounds",
+  },
+  "a renewal that nothing follows leaves time for another attempt": {
+    takesOut: ["protocol#waiting 4"],
+    "session/requests.ts": { "isOfLease && !mayBeLast ?": "isOfLease ?" },
+    test: "behaviour/taking/wait-bounds",
+  },
   "waitMs does not end a wait": {
     takesOut: ["locks#waiting: End a wait"],
     "taking/call.ts": { "if (Number.isFinite(waitMs))": "if (waitMs === 0)" },
