@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { startDynamoDbLocal } from "../../../../examples/support/dynamodb-local.js";
 import { originNow, reportPage, writeReport } from "../report.js";
 import { DEFECTS } from "./all-defects.js";
 import type { Defect } from "./defect.js";
@@ -52,6 +53,11 @@ function sampleOf(all: typeof ALL, count: number): typeof ALL {
 }
 
 async function huntAll(chosen: typeof ALL): Promise<Map<string, Row>> {
+  // One engine serves the tests of all: each would start its own, which takes longer than most of them.
+  const needsEngine = chosen.some(([name, { test }]) => test !== undefined || name === NO_DEFECT);
+  await using engine =
+    needsEngine && process.env.DYNAMODB_ENDPOINT === undefined ? await startDynamoDbLocal() : undefined;
+  if (engine !== undefined) process.env.DYNAMODB_ENDPOINT = engine.endpoint;
   const rows = new Map<string, Row>();
   let expected = 0;
   const next = chosen.values();

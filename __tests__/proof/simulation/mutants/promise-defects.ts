@@ -84,7 +84,7 @@ export const PROMISE_DEFECTS: Defects = {
   "the renewal before a section is tried for longer than its call waits": {
     takesOut: ["protocol#taking 5"],
     "holding/renewals.ts": { "const until = bid.requestEnds();": "const until = () => Number.POSITIVE_INFINITY;" },
-    test: "behaviour/taking/wait-bounds",
+    test: "behaviour/shared-mutexes/exclusive",
   },
   "a renewal before a section that fails after waitMs is followed by other requests of its call": {
     takesOut: ["protocol#taking 5", "protocol#waiting 4"],
