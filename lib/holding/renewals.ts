@@ -2,6 +2,7 @@ import { CHANNELS, publish } from "../diagnostics.js";
 import type { LockData } from "../lock-info.js";
 import type { Check } from "../protocol/writes.js";
 import { answeredWithin } from "../session/overdue.js";
+import { noAnswer } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Bid } from "../taking/bid.js";
 import { coversPeriod, guardOf, isHalfGone, lossOf, type RowLease } from "../taking/row-lease.js";
@@ -105,26 +106,46 @@ export class Renewals {
    * Renews the lease before a section relies on it, if the take was slow and half of the lease is gone, or too little is left for the
    * period of a rate. @returns whether it stands.
    *
-   * @param bid of the call that the lease is for: the renewal is a request of its try, and is tried for no longer than that allows.
+   * @param bid of the call that the lease is for: the renewal is a request of its try, and is tried for no longer than that allows. If
+   * that was too short, nothing more is sent for the call, as after any request.
    * @param mayLapse whether the lease may have been over for a moment. Nobody else has taken a row that is still ours, but an
    * observer may have acted on the end of its lease. So the row gets a new uuid: a uuid whose lease was over is never used again.
    */
   async secure(
-    bid: Pick<Bid, "persist" | "requestEnds">,
+    bid: Pick<Bid, "withdrawn" | "requestEnds" | "requestFailed">,
     { mayLapse }: { readonly mayLapse: boolean } = { mayLapse: true },
   ): Promise<boolean> {
+    if (this.#term.writing === undefined && this.#isReady) return true;
+    const { clock } = this.#session;
+    const [until, startedAt] = [bid.requestEnds(), clock.atLeast()];
+    let failure: unknown;
+    const onFailure = (cause: unknown): void => {
+      failure = cause;
+    };
+    const stands = await this.#secure({ until, endSignal: bid.withdrawn, onFailure }, mayLapse);
+    if (!stands && clock.atMost() >= until() && !bid.withdrawn.aborted)
+      bid.requestFailed(failure ?? noAnswer(clock.atLeast() - startedAt));
+    return stands;
+  }
+
+  /** Whether enough of the lease is left for a section to rely on it. */
+  get #isReady(): boolean {
+    const { stands, row } = this.#term;
+    return stands && !isHalfGone(this.#session, row) && coversPeriod(this.#session, row);
+  }
+
+  async #secure({ until, ...trying }: Trying, mayLapse: boolean): Promise<boolean> {
     const session = this.#session;
     const { clock } = session;
-    const until = bid.requestEnds();
     // A writer that has waited for readers may have a renewal in flight, which is tried for longer than its call waits.
     if (this.#term.writing !== undefined) {
       await answeredWithin(clock, until() - clock.atMost(), this.#term.endWriting());
       if (this.#term.writing !== undefined) return false;
     }
     const { row } = this.#term;
-    const tryingUntil = (end: number): Trying => ({ until: () => Math.min(end, until()), bid });
+    const tryingUntil = (end: number): Trying => ({ ...trying, until: () => Math.min(end, until()) });
     if (this.#term.stands) {
-      if (!isHalfGone(session, row) && coversPeriod(session, row)) return true;
+      if (this.#isReady) return true;
       const { usableUntil } = this.#term;
       const renewed = await renew(session, row, tryingUntil(usableUntil));
       this.#term.row = renewed.lease;

@@ -38,8 +38,8 @@ const PATIENCE_TIMES = 3;
 const FIRST_OVERDUE_MS = 250;
 
 /**
- * An attempt of a holder that can be repeated waits for no more than this share of the time that is left, unless answers are that slow: a
- * table that was silent and is well again just before a lease ends is asked once more. The first attempt of a renewal is not cut by that: its
+ * An attempt of a holder waits for no more than this share of the time that is left, unless answers are that slow: a table that
+ * was silent and is well again just before a lease ends is asked once more. The first attempt of a renewal is not cut by that: its
  * timeout is a quarter of the lease, of which four tenths are left as it is due.
  */
 const ATTEMPT_SHARE_OF_REST = 2 / 3;
@@ -126,8 +126,7 @@ export function persist<T>(
       const longestMs = mayBeLast ? Math.max(usualMs, LONGEST_ATTEMPT_MS) : usualMs;
       // Read the remaining time after the request has left: the request itself may decide when it ends.
       const restMs = remainingMs();
-      const mostMs =
-        isOfLease && !mayBeLast ? Math.max(restMs * ATTEMPT_SHARE_OF_REST, scheduler.overdueMs) : longestMs;
+      const mostMs = isOfLease ? Math.max(restMs * ATTEMPT_SHARE_OF_REST, scheduler.overdueMs) : longestMs;
       return bounded(clock, copy, Math.min(longestMs, mostMs, restMs), () => {
         const error = noAnswer(triedMs(), tried, session.store?.whySilent?.());
         controller.abort(error);

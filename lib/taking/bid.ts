@@ -11,8 +11,7 @@ import type { Ask } from "./rows.js";
 import { View } from "./view.js";
 
 /** What the sender of a request decides about its retries; the wait adds its own bounds. */
-type RequestBounds = Pick<Persistence, "kind" | "firstTimeoutMs" | "until"> &
-  Partial<Pick<Persistence, "deadline" | "worthRetrying" | "sleep">>;
+type RequestBounds = Pick<Persistence, "kind" | "firstTimeoutMs" | "until">;
 
 /** How many times it may ask again at once: the second answer is mostly new. */
 const AT_ONCE = 2;
@@ -154,13 +153,13 @@ export class Bid<For extends Asker = Asker> implements Progress {
     // Its requests wait for others of this process no longer than one attempt beyond `waitMs`.
     const slotUntil = (): number => this.call.attemptEnds(sentAt);
     const persistence: Persistence = {
-      deadline: Math.min(sentAt + FIRST_ANSWER_MS, slotUntil()),
       ...bounds,
       tried: this.#tried,
+      deadline: Math.min(sentAt + FIRST_ANSWER_MS, slotUntil()),
       slotUntil,
       endSignal: this.withdrawn,
       unrepeatedFrom: () => this.call.unrepeatedFrom(),
-      onFailure: (cause) => this.#failed(cause),
+      onFailure: (cause) => this.requestFailed(cause),
     };
     this.unsentSince = sentAt;
     const send = (signal: AbortSignal): Promise<T> => {
@@ -175,7 +174,8 @@ export class Bid<For extends Asker = Asker> implements Progress {
     return answer;
   }
 
-  #failed(cause: unknown): void {
+  /** Notes the failure of an attempt for its call, which that may be the end of. */
+  requestFailed(cause: unknown): void {
     this.#failure = { cause, answers: this.#session.scheduler.answers };
     this.#isRepeating = false;
     this.unsentSince = undefined;

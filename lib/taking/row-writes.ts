@@ -12,7 +12,6 @@ import { isTransient, type Persistence } from "../session/retry.js";
 import { rowsOf, type Session } from "../session/session.js";
 import type { WriteOutcome } from "../store.js";
 import { boundsOf, type Clock, sleepUntilRung } from "../time/clock.js";
-import type { Bid } from "./bid.js";
 import { asOne, lossOf, type RowLease, reasonOf } from "./row-lease.js";
 
 /** What became of a write of a row's holder. */
@@ -33,8 +32,6 @@ export interface Trying {
   /** Ends the retries: an attempt in flight is still awaited. */
   readonly endSignal?: AbortSignal | undefined;
   readonly onFailure?: ((cause: unknown) => void) | undefined;
-  /** Whose try it is part of, if no section has begun on the lease: it ends when that does, and its failures are those of the call. */
-  readonly bid?: Pick<Bid, "persist"> | undefined;
 }
 
 // Each write makes its request, sends it, and judges the answer. One at a time is in flight for a lease, or one would undo what
@@ -219,21 +216,17 @@ type Answer =
 async function send<Sent extends Renew | Transfer | Vacate | RecordSuccess>(
   session: Session,
   { settings: { ttlMs } }: RowLease,
-  { bid, ...persistence }: Omit<Persistence, "firstTimeoutMs"> & Pick<Trying, "bid">,
+  persistence: Omit<Persistence, "firstTimeoutMs">,
   make: () => Sent,
 ): Promise<Answer> {
   const copies = new Copies();
   let made: Sent | undefined;
   let outcome: WriteOutcome;
-  const how = { ...persistence, firstTimeoutMs: firstTimeoutMs(ttlMs) };
-  const write = (signal: AbortSignal): Promise<WriteOutcome> => {
-    made ??= make();
-    return copies.count(session.store.write(made, signal));
-  };
   try {
-    outcome = await (bid === undefined
-      ? persist(session, how, write)
-      : bid.persist({ ...how, deadline: how.until() }, write));
+    outcome = await persist(session, { ...persistence, firstTimeoutMs: firstTimeoutMs(ttlMs) }, (signal) => {
+      made ??= make();
+      return copies.count(session.store.write(made, signal));
+    });
   } catch (cause) {
     return { applied: "unanswered", cause };
   }

@@ -193,7 +193,9 @@ export const FEATURE_DEFECTS: Defects = {
   },
   "a permit is handed out on a lease that ends before its period": {
     takesOut: ["protocol#semaphores: With perMs", "semaphores#what-is-promised: With perMs"],
-    "holding/renewals.ts": { "!isHalfGone(session, row) && coversPeriod(session, row)": "!isHalfGone(session, row)" },
+    "holding/renewals.ts": {
+      "!isHalfGone(this.#session, row) && coversPeriod(this.#session, row)": "!isHalfGone(this.#session, row)",
+    },
     test: "behaviour/semaphores/rate",
   },
   "a lease may be shorter than the period of its rate": {

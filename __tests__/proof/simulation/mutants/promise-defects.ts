@@ -83,19 +83,14 @@ export const PROMISE_DEFECTS: Defects = {
   },
   "the renewal before a section is tried for longer than its call waits": {
     takesOut: ["protocol#taking 5"],
-    "holding/renewals.ts": { "const until = bid.requestEnds();": "const until = () => Number.POSITIVE_INFINITY;" },
+    "holding/renewals.ts": {
+      "[bid.requestEnds(), clock.atLeast()];": "[() => Number.POSITIVE_INFINITY, clock.atLeast()];",
+    },
     test: "behaviour/shared-mutexes/exclusive",
   },
-  "a renewal before a section that fails after waitMs is followed by other requests of its call": {
+  "a renewal before a section that takes all the time of its call is followed by other requests": {
     takesOut: ["protocol#taking 5", "protocol#waiting 4"],
-    "holding/renewals.ts": {
-      "until: () => Math.min(end, until()), bid });": "until: () => Math.min(end, until()) });",
-    },
-    test: "behaviour/taking/wait-bounds",
-  },
-  "a renewal that nothing follows leaves time for another attempt": {
-    takesOut: ["protocol#waiting 4"],
-    "session/requests.ts": { "isOfLease && !mayBeLast ?": "isOfLease ?" },
+    "holding/renewals.ts": { "clock.atMost() >= until() &&": "clock.atMost() > Number.POSITIVE_INFINITY &&" },
     test: "behaviour/taking/wait-bounds",
   },
   "waitMs does not end a wait": {

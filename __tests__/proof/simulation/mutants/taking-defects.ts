@@ -142,7 +142,9 @@ export const TAKING_DEFECTS: Defects = {
   },
   "a lease of which half is gone is handed out as it is": {
     takesOut: ["protocol#taking 5"],
-    "holding/renewals.ts": { "!isHalfGone(session, row) && coversPeriod(session, row)": "coversPeriod(session, row)" },
+    "holding/renewals.ts": {
+      "!isHalfGone(this.#session, row) && coversPeriod(this.#session, row)": "coversPeriod(this.#session, row)",
+    },
     test: "behaviour/taking/lapsed",
   },
   "a lease of which half is gone passes on as it is": {
