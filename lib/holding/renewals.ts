@@ -1,6 +1,7 @@
 import { CHANNELS, publish } from "../diagnostics.js";
 import type { LockData } from "../lock-info.js";
 import type { Check } from "../protocol/writes.js";
+import { NotSent } from "../session/backlog.js";
 import { answeredWithin } from "../session/overdue.js";
 import { noAnswer } from "../session/retry.js";
 import type { Session } from "../session/session.js";
@@ -106,8 +107,8 @@ export class Renewals {
    * Renews the lease before a section relies on it, if the take was slow and half of the lease is gone, or too little is left for the
    * period of a rate. @returns whether it stands.
    *
-   * @param bid of the call that the lease is for: the renewal is a request of its try, and is tried for no longer than that allows. If
-   * that was too short, nothing more is sent for the call, as after any request.
+   * @param bid of the call that the lease is for: the renewal is a request of its try, and is tried for no longer than that allows. It
+   * hears of it if the lease does not stand because the table has not answered.
    * @param mayLapse whether the lease may have been over for a moment. Nobody else has taken a row that is still ours, but an
    * observer may have acted on the end of its lease. So the row gets a new uuid: a uuid whose lease was over is never used again.
    */
@@ -116,16 +117,10 @@ export class Renewals {
     { mayLapse }: { readonly mayLapse: boolean } = { mayLapse: true },
   ): Promise<boolean> {
     if (this.#term.writing === undefined && this.#isReady) return true;
-    const { clock } = this.#session;
-    const [until, startedAt] = [bid.requestEnds(), clock.atLeast()];
-    let failure: unknown;
-    const onFailure = (cause: unknown): void => {
-      failure = cause;
-    };
-    const stands = await this.#secure({ until, endSignal: bid.withdrawn, onFailure }, mayLapse);
-    if (!stands && clock.atMost() >= until() && !bid.withdrawn.aborted)
-      bid.requestFailed(failure ?? noAnswer(clock.atLeast() - startedAt));
-    return stands;
+    const outcome = await this.#secure({ until: bid.requestEnds(), endSignal: bid.withdrawn }, mayLapse);
+    if (outcome.kind === "unknown" && !(outcome.cause instanceof NotSent) && !bid.withdrawn.aborted)
+      bid.requestFailed(outcome.cause);
+    return outcome.kind === "ok";
   }
 
   /** Whether enough of the lease is left for a section to rely on it. */
@@ -134,30 +129,36 @@ export class Renewals {
     return stands && !isHalfGone(this.#session, row) && coversPeriod(this.#session, row);
   }
 
-  async #secure({ until, ...trying }: Trying, mayLapse: boolean): Promise<boolean> {
+  async #secure({ until, endSignal }: Trying, mayLapse: boolean): Promise<Outcome> {
     const session = this.#session;
     const { clock } = session;
     // A writer that has waited for readers may have a renewal in flight, which is tried for longer than its call waits.
     if (this.#term.writing !== undefined) {
-      await answeredWithin(clock, until() - clock.atMost(), this.#term.endWriting());
-      if (this.#term.writing !== undefined) return false;
+      const mostMs = until() - clock.atMost();
+      await answeredWithin(clock, mostMs, this.#term.endWriting());
+      if (this.#term.writing !== undefined) return { kind: "unknown", cause: noAnswer(mostMs) };
     }
-    const { row } = this.#term;
-    const tryingUntil = (end: number): Trying => ({ ...trying, until: () => Math.min(end, until()) });
+    const { row, lastFailure } = this.#term;
+    const tryingUntil = (end: number): Trying => ({ endSignal, until: () => Math.min(end, until()) });
+    const expired = { kind: "lost", why: "expired" } as const;
+    let ended: Outcome = lastFailure === undefined ? expired : { kind: "unknown", cause: lastFailure };
     if (this.#term.stands) {
-      if (this.#isReady) return true;
+      if (this.#isReady) return { kind: "ok" };
       const { usableUntil } = this.#term;
       const renewed = await renew(session, row, tryingUntil(usableUntil));
       this.#term.row = renewed.lease;
-      if (renewed.kind === "lost") return false;
+      if (renewed.kind === "lost") return renewed;
       // The process may have been suspended: then an answer may be handled before the timer that bounds its request.
-      if (clock.atMost() < usableUntil && coversPeriod(session, renewed.lease)) return true;
+      if (clock.atMost() < usableUntil && coversPeriod(session, renewed.lease)) return { kind: "ok" };
+      if (renewed.kind === "unknown") ended = renewed;
     }
-    if (!mayLapse) return false;
+    if (!mayLapse) return ended;
     const { ttlMs, safetyMarginMs } = row.settings;
     const reissued = await reissue(session, this.#term.row, tryingUntil(clock.atMost() + ttlMs - safetyMarginMs));
     this.#term.row = reissued.lease;
-    return reissued.kind === "ok" && this.#term.stands && coversPeriod(session, reissued.lease);
+    if (reissued.kind === "unknown" && reissued.cause instanceof NotSent) return ended;
+    if (reissued.kind !== "ok") return reissued;
+    return this.#term.stands && coversPeriod(session, reissued.lease) ? reissued : expired;
   }
 
   /**

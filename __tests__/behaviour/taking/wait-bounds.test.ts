@@ -179,26 +179,61 @@ describe("a table that is silent is no lock that is busy", () => {
     expect(one.sent.filter(isTake)).toHaveLength(1);
   });
 
-  test.each<[string, (host: MemoryHost) => Promise<unknown>]>([
-    ["a mutex", (host) => host.mutex("a", { ttlMs: 4_000 }).lock({ waitMs: 100 })],
-    ["a set", (host) => host.lockAll(["a", "b"], { ttlMs: 4_000, waitMs: 100 })],
-  ])(
-    "one that falls silent after a slow take ends the renewal that %s needs as it ends any request",
-    async (_, call) => {
+  /** Locks whose take is answered so late that they have to be renewed first. */
+  const LATE: readonly [what: string, takenMs: number, call: (host: MemoryHost) => Promise<unknown>][] = [
+    ["a mutex", 2_500, (host) => host.mutex("a", { ttlMs: 4_000 }).lock({ waitMs: 100 })],
+    ["a mutex with a short lease", 1_500, (host) => host.mutex("a", { ttlMs: 2_000 }).lock({ waitMs: 100 })],
+    ["a set", 2_500, (host) => host.lockAll(["a", "b"], { ttlMs: 4_000, waitMs: 100 })],
+    ["the exclusive side", 2_500, (host) => host.sharedMutex("a", { ttlMs: 4_000 }).exclusive.lock({ waitMs: 100 })],
+    ["the shared side", 2_500, (host) => host.sharedMutex("a", { ttlMs: 4_000 }).shared.lock({ waitMs: 100 })],
+  ];
+
+  test.each(LATE)(
+    "one that falls silent after a slow take of %s ends the call by the renewal that it needs",
+    async (...args) => {
+      const [, takenMs, call] = args;
       const { time, one } = hosts();
-      const slowMs = 2_500;
       const { sleep } = time.clock();
       let taken = 0;
       one.fate = (message) => {
-        const isTaking = message.kind === "writeAll" || isTake(message);
-        if (isTaking) taken += 1;
-        return isTaking && taken === 1 ? sleep(slowMs) : "lost";
+        if (message.kind !== "writeAll" && message.kind !== "write") return "answered";
+        if (message.kind === "write" && !isTake(message)) return "lost";
+        taken += 1;
+        return sleep(takenMs);
       };
       const failure = await time.outcome(call(one));
-      expect(failure).toMatchObject({ code: "LOCK_STORE" });
-      // The take's answer, and the one attempt of the renewal: nothing is sent for the call after that.
-      expect(time.elapsed).toBeLessThanOrEqual(slowMs + LONGEST_ATTEMPT_MS);
+      expect(failure).toMatchObject({ code: "LOCK_STORE", answered: false });
+      // The answer to the take, and one timeout: nothing else is asked for.
+      expect(time.elapsed).toBeLessThanOrEqual(takenMs + LONGEST_ATTEMPT_MS);
       expect(taken).toBe(1);
+    },
+  );
+
+  test.each(LATE)(
+    "a process that stands still as %s is renewed after a slow take gets it all the same",
+    async (...args) => {
+      const [, takenMs, call] = args;
+      const { time, one } = hosts();
+      const { sleep } = time.clock();
+      let isRenewing = false;
+      let answer: () => void = () => undefined;
+      const answered = new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      one.fate = (message) => {
+        if (message.kind === "writeAll" || isTake(message)) return isRenewing ? "answered" : sleep(takenMs);
+        if (message.kind !== "write" || message.write.kind !== "renew") return "answered";
+        isRenewing = true;
+        return answered;
+      };
+      const calling = call(one);
+      const watched = watch(calling);
+      await time.advanceUntil(() => isRenewing, { stepMs: 10 });
+      time.skip(10_000);
+      answer();
+      await turn();
+      await time.advanceUntil(() => watched.settled, { stepMs: 10 });
+      await expect(calling).resolves.toBeDefined();
     },
   );
 

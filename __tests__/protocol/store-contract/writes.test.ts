@@ -187,6 +187,19 @@ describe.each(ALL_SUBJECTS)("a store %s", (where, subjectOf) => {
       }
     });
 
+    test("a take that is too late when its first form is refused is not sent in the other", async () => {
+      for (const [isBehind, fence] of [
+        [false, 41n],
+        [true, 7_001n],
+      ] as const) {
+        const row = await plant({ uuid: undefined, expires: 0, fence });
+        const taking = takeWith({ at: lockAt(row.name), token: { ...time, isBehind }, remembers: "fence" });
+        const outcome = await store().write(taking, forever, () => false);
+        expect(outcome).toMatchObject({ kind: "refused", row });
+        expect(await read(row)).toEqual(row);
+      }
+    });
+
     test("a row that may not be written refuses both forms, and stays", async () => {
       for (const isBehind of [true, false]) {
         for (const fence of [41n, 7_000n]) {

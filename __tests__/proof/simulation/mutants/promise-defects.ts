@@ -84,13 +84,14 @@ export const PROMISE_DEFECTS: Defects = {
   "the renewal before a section is tried for longer than its call waits": {
     takesOut: ["protocol#taking 5"],
     "holding/renewals.ts": {
-      "[bid.requestEnds(), clock.atLeast()];": "[() => Number.POSITIVE_INFINITY, clock.atLeast()];",
+      "{ until: bid.requestEnds(), endSignal: bid.withdrawn }":
+        "{ until: () => Number.POSITIVE_INFINITY, endSignal: bid.withdrawn }",
     },
     test: "behaviour/shared-mutexes/exclusive",
   },
-  "a renewal before a section that takes all the time of its call is followed by other requests": {
+  "a call whose time is over asks again although the renewal of what it took got no answer": {
     takesOut: ["protocol#taking 5", "protocol#waiting 4"],
-    "holding/renewals.ts": { "clock.atMost() >= until() &&": "clock.atMost() > Number.POSITIVE_INFINITY &&" },
+    "holding/renewals.ts": { "bid.requestFailed(outcome.cause);": "void bid;" },
     test: "behaviour/taking/wait-bounds",
   },
   "waitMs does not end a wait": {

@@ -129,7 +129,7 @@ export const PROTOCOL_DEFECTS: Defects = {
   "a take is sent in its other form however late it is": {
     takesOut: ["protocol#fencing-tokens 3"],
     "dynamodb/row-store.ts": { "other === undefined || !inTime()": "other === undefined" },
-    test: "proof/simulation/schedules.full",
+    test: "protocol/store-contract/writes",
   },
   "a write that is refused by its form is not sent in the other": {
     takesOut: ["protocol#fencing-tokens 3"],

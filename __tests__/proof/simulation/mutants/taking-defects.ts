@@ -156,7 +156,7 @@ export const TAKING_DEFECTS: Defects = {
   },
   "a lease that has lapsed is given back": {
     takesOut: ["protocol#taking 5"],
-    "holding/renewals.ts": { "if (!mayLapse) return false;": "if (!mayLapse || Boolean(1)) return false;" },
+    "holding/renewals.ts": { "if (!mayLapse) return ended;": "if (!mayLapse || Boolean(1)) return ended;" },
     test: "behaviour/taking/lapsed",
   },
   "a failure that is not transient ends the renewing": {
