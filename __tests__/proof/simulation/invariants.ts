@@ -602,6 +602,8 @@ export class Judge extends Watcher {
     const write = message.kind === "write" ? message.write : undefined;
     if (write?.kind === "transfer" && write.handOff !== undefined && this.revived.has(write.from))
       this.revived.add(uuid);
+    // So may one of a reissue: nobody has the uuid that it gives.
+    if (duplicate && write?.kind === "reissue" && this.revived.has(write.from)) this.revived.add(uuid);
     if (!this.#gone.has(uuid)) return;
     this.revived.add(uuid);
     if (before?.uuid !== uuid) this.count("rows that a late copy brought back");
