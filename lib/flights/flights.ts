@@ -123,8 +123,12 @@ class LockFlights implements FlightClaims {
     return await this.#fly(served, fn, { freshMs, signal });
   }
 
+  lookAnswered(): Promise<unknown> {
+    return this.#looks.latest();
+  }
+
   async looked(): Promise<Row | undefined> {
-    await this.#looks.latest();
+    await this.lookAnswered();
     const row = this.#row;
     this.#row = undefined;
     return row;

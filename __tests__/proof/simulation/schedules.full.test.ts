@@ -158,7 +158,7 @@ const KEPT = [
   "63017/886", // a set whose take came late, and whose reissue is answered late
   "68046/92", // a flight whose reissue after a late take is lost again and again, while its lease's end is in doubt
   "76107/644", // late copies of a take and of its reissue, when all that was theirs is over
-  "77012/843", // a flight that looks for results while a late release shows that others wait
+  "77012/843", // a flight whose look for results is under way as a late release shows that others wait
   "67031/159", // a release that gets its slot when its section has long been told of its end
 ];
 
