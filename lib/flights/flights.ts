@@ -123,12 +123,8 @@ class LockFlights implements FlightClaims {
     return await this.#fly(served, fn, { freshMs, signal });
   }
 
-  lookAnswered(): Promise<unknown> {
-    return this.#looks.latest();
-  }
-
   async looked(): Promise<Row | undefined> {
-    await this.lookAnswered();
+    await this.#looks.latest();
     const row = this.#row;
     this.#row = undefined;
     return row;

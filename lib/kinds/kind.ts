@@ -32,9 +32,7 @@ export const resourceKey = ({ kind, name }: Resource): string => `${kind.id}/${n
 export interface FlightClaims {
   /** The id of the result that the call has seen last: its claim is refused if the row shows another one. */
   readonly lastId: string | undefined;
-  /** Waits for the look in flight, of which each claim waits for the answer. */
-  lookAnswered(): Promise<unknown>;
-  /** The same. @returns the lock's row, as the last look has shown it; undefined if an earlier claim got it. */
+  /** Waits for the look in flight. @returns the lock's row, as the last look has shown it; undefined if an earlier claim got it. */
   looked(): Promise<Row | undefined>;
 }
 

@@ -262,7 +262,7 @@ export class Line {
    * @throws the store's error if it is not transient, or if the table never answered; what ended the call.
    */
   async acquire(bid: LineBid): Promise<Tenure | undefined> {
-    const { resource, flight } = bid.asker.request;
+    const { resource } = bid.asker.request;
     for (let inTheWay = retargeted(bid.view.inTheWay, resource); ; ) {
       let seen: ClaimHow["seen"];
       if (inTheWay !== undefined) {
@@ -273,8 +273,6 @@ export class Line {
         if (this.#watcher !== bid) return undefined;
         seen = await resource.kind.watch(resource, inTheWay, bid);
       }
-      // While a flight waits for its look, the turn of others may begin.
-      if (flight !== undefined) await bid.answered(flight.lookAnswered());
       if (this.isOthersTurn) await this.#turns.standBack(resource, bid);
       this.#asking = bid;
       const result = await this.claim(bid, { seen });

@@ -26,6 +26,12 @@ interface Standing {
   readonly until: number;
 }
 
+/** A look for the results of a name, with all of its attempts. */
+interface ResultLook {
+  readonly sentAt: number;
+  isAnswered: boolean;
+}
+
 /** A lease that one section after the other runs on, under one uuid or several. */
 interface Passed {
   readonly name: string;
@@ -61,6 +67,8 @@ export class HandOverJudge extends Watcher {
   readonly #turns = new TurnJudge(this.scene);
   /** When what is being sent was asked for: it may have waited for a slot. */
   #askedAt: number | undefined;
+  /** When each process has last sent a look for the results of a name: the claim of a flight waits for its answer. */
+  readonly #resultLooks = new Map<Process, Map<string, ResultLook>>();
   /** Processes with a set under way: their reads are not told from looks. */
   readonly #sets = new Map<Process, number>();
 
@@ -115,6 +123,12 @@ export class HandOverJudge extends Watcher {
       // While a set waits, its polls are not told from looks, also where the answer comes after its end.
       if (looking.length > 0 && !this.#sets.has(process)) this.#looks.add(message);
     }
+    if (message.kind === "query") {
+      const looks = entryOf(this.#resultLooks, process, () => new Map<string, ResultLook>());
+      const { name } = message.query;
+      // A further attempt is part of the same look.
+      if (looks.get(name)?.isAnswered ?? true) looks.set(name, { sentAt: process.time.monotonic(), isAnswered: false });
+    }
     if (message.kind !== "write" || message.write.at.sort !== LOCK_SORT) return undefined;
     const { write } = message;
     // While a set waits, its marks are not told from others.
@@ -140,8 +154,9 @@ export class HandOverJudge extends Watcher {
     if (write.kind !== "take") return undefined;
     const now = process.time.monotonic();
     const { since = now, until = now } = this.#standing.get(process)?.get(write.at.name) ?? {};
-    // A claim that waits for a slot goes on if it had asked when the turn of others began.
-    const hasAsked = since >= (this.#askedAt ?? now);
+    // A claim that waits for a slot, or for the look of its flight, goes on if it had asked when the turn of others began.
+    const lookedAt = write.after && this.#resultLooks.get(process)?.get(write.at.name)?.sentAt;
+    const hasAsked = since >= Math.min(this.#askedAt ?? now, lookedAt ?? now);
     const early = this.#claimed.has(write.uuid) || hasAsked ? 0 : until - now;
     if (hasAsked && until > now) this.count("claims that had asked before the turn of others began");
     this.#claimed.add(write.uuid);
@@ -217,6 +232,10 @@ export class HandOverJudge extends Watcher {
         // A set that asked before the release was answered begins a turn of its own.
         if (isTaken) this.#standing.get(process)?.delete(at.name);
       }
+    }
+    if (answer.kind === "query") {
+      const look = this.#resultLooks.get(process)?.get(answer.query.name);
+      if (look !== undefined) look.isAnswered = true;
     }
     // A look for results shows who has the row as well.
     if (answer.kind === "query" && answer.page.rows.some(({ sort, uuid }) => sort === LOCK_SORT && uuid !== undefined))
