@@ -29,7 +29,7 @@ interface Standing {
 /** A look for the results of a name, with all of its attempts. */
 interface ResultLook {
   readonly sentAt: number;
-  isAnswered: boolean;
+  answeredAt: number | undefined;
 }
 
 /** A lease that one section after the other runs on, under one uuid or several. */
@@ -127,7 +127,9 @@ export class HandOverJudge extends Watcher {
       const looks = entryOf(this.#resultLooks, process, () => new Map<string, ResultLook>());
       const { name } = message.query;
       // A further attempt is part of the same look.
-      if (looks.get(name)?.isAnswered ?? true) looks.set(name, { sentAt: process.time.monotonic(), isAnswered: false });
+      const last = looks.get(name);
+      if (last === undefined || last.answeredAt !== undefined)
+        looks.set(name, { sentAt: process.time.monotonic(), answeredAt: undefined });
     }
     if (message.kind !== "write" || message.write.at.sort !== LOCK_SORT) return undefined;
     const { write } = message;
@@ -155,8 +157,9 @@ export class HandOverJudge extends Watcher {
     const now = process.time.monotonic();
     const { since = now, until = now } = this.#standing.get(process)?.get(write.at.name) ?? {};
     // A claim that waits for a slot, or for the look of its flight, goes on if it had asked when the turn of others began.
-    const lookedAt = write.after && this.#resultLooks.get(process)?.get(write.at.name)?.sentAt;
-    const hasAsked = since >= Math.min(this.#askedAt ?? now, lookedAt ?? now);
+    const look = write.after && this.#resultLooks.get(process)?.get(write.at.name);
+    const hasLooked = look?.answeredAt !== undefined && look.sentAt <= since && since <= look.answeredAt;
+    const hasAsked = hasLooked || since >= (this.#askedAt ?? now);
     const early = this.#claimed.has(write.uuid) || hasAsked ? 0 : until - now;
     if (hasAsked && until > now) this.count("claims that had asked before the turn of others began");
     this.#claimed.add(write.uuid);
@@ -235,7 +238,7 @@ export class HandOverJudge extends Watcher {
     }
     if (answer.kind === "query") {
       const look = this.#resultLooks.get(process)?.get(answer.query.name);
-      if (look !== undefined) look.isAnswered = true;
+      if (look !== undefined) look.answeredAt ??= process.time.monotonic();
     }
     // A look for results shows who has the row as well.
     if (answer.kind === "query" && answer.page.rows.some(({ sort, uuid }) => sort === LOCK_SORT && uuid !== undefined))
