@@ -151,6 +151,35 @@ describe("a flight", () => {
     expect(await Promise.all(calls)).toEqual(["once", "once", "once"]);
   });
 
+  test("of a fair mutex takes the lock that a claim of its own process has just given back", async () => {
+    const { time, one } = hosts();
+    const mutex = one.mutex(NAME, { fair: true, fencing: true });
+    const [claimed, looked, work] = [createGate(), createGate(), slow()];
+    one.hold = (message) => {
+      if (isTake(message) && one.sent.filter(isTake).length === 1) return claimed.released;
+      return message.kind === "query" && message.query.first.startsWith("flight") ? looked.released : undefined;
+    };
+    const giveUp = new AbortController();
+    const gone = mutex.lock({ signal: giveUp.signal });
+    await time.advance(1);
+    giveUp.abort(new Error("the caller gave up"));
+    await expect(gone).rejects.toThrow("the caller gave up");
+    work.end("built");
+    const built = mutex.singleFlight(work.fn, { waitMs: 50 });
+    await time.advance(1);
+    looked.release();
+    await time.advance(1);
+    claimed.release();
+    await time.advance(1);
+    expect(work.runs).toBe(1);
+    expect(await built).toBe("built");
+    // It draws no ticket.
+    expect(one.told()).toEqual([
+      ...["consistent query lock", "take lock", "consistent query flight", "vacate lock"],
+      ...["consistent query lock", ...FLIGHT],
+    ]);
+  });
+
   test("keeps both of its rows for a week after its caller would call it fresh", async () => {
     const { time, one } = hosts();
     const freshMs = 30 * 24 * 60 * 60 * 1_000;

@@ -171,7 +171,8 @@ export async function takeRow(
   if (flight !== undefined) {
     // A look has bounds of its own, which may be longer than those of a try.
     const row = await bid.answered(flight.looked());
-    if (row !== undefined && !looksFree(session, target, row)) {
+    // A look that left before this process gave up the claim that it shows tells nothing of the row as it is now.
+    if (row !== undefined && !session.sightings.isDisowned(row) && !looksFree(session, target, row)) {
       bid.saw(row);
       return { kind: "held", inTheWay: [{ target, row }] };
     }

@@ -128,6 +128,11 @@ export const PROMISE_DEFECTS: Defects = {
     "flights/flights.ts": { "answeredWithin(clock, slotEnds - clock.atMost(), left)": "left" },
     test: "behaviour/taking/wait-bounds",
   },
+  "a claim that its own process has given back while a flight looked is its holder": {
+    takesOut: ["protocol#waiting 5"],
+    "kinds/kind.ts": { "&& !session.sightings.isDisowned(row) && !looksFree": "&& !looksFree" },
+    test: "behaviour/single-flight",
+  },
   "a call behind another one of its process waits for that one's slot for as long as it takes": {
     takesOut: ["protocol#requests-of-one-process: A wait for a slot is bounded"],
     "taking/call.ts": { "attemptEnds(unsentSince ?? now)": "attemptEnds(now)" },
