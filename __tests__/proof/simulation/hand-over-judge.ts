@@ -28,7 +28,10 @@ interface Standing {
 
 /** A look for the results of a name, with all of its attempts. */
 interface ResultLook {
+  /** When a slot was asked for. */
   readonly sentAt: number;
+  /** When it may have been asked for: one that leaves as the look before it is answered may have waited for that. */
+  readonly askedFrom: number;
   answeredAt: number | undefined;
 }
 
@@ -128,8 +131,11 @@ export class HandOverJudge extends Watcher {
       const { name } = message.query;
       // A further attempt is part of the same look.
       const last = looks.get(name);
-      if (last === undefined || last.answeredAt !== undefined)
-        looks.set(name, { sentAt: process.time.monotonic(), answeredAt: undefined });
+      if (last === undefined || last.answeredAt !== undefined) {
+        const sentAt = this.#askedAt ?? process.time.monotonic();
+        const waited = last?.answeredAt !== undefined && sentAt - last.answeredAt <= SLACK_MS;
+        looks.set(name, { sentAt, askedFrom: waited ? last.sentAt : sentAt, answeredAt: undefined });
+      }
     }
     if (message.kind !== "write" || message.write.at.sort !== LOCK_SORT) return undefined;
     const { write } = message;
@@ -158,7 +164,7 @@ export class HandOverJudge extends Watcher {
     const { since = now, until = now } = this.#standing.get(process)?.get(write.at.name) ?? {};
     // A claim that waits for a slot, or for the look of its flight, goes on if it had asked when the turn of others began.
     const look = write.after && this.#resultLooks.get(process)?.get(write.at.name);
-    const hasLooked = look?.answeredAt !== undefined && look.sentAt <= since && since <= look.answeredAt;
+    const hasLooked = look?.answeredAt !== undefined && look.askedFrom <= since && since <= look.answeredAt;
     const hasAsked = hasLooked || since >= (this.#askedAt ?? now);
     const early = this.#claimed.has(write.uuid) || hasAsked ? 0 : until - now;
     if (hasAsked && until > now) this.count("claims that had asked before the turn of others began");
