@@ -59,7 +59,7 @@ const nameIn = ({ kind, name }: Step): number => (kind === "every" ? PERIODIC : 
 async function take(stage: Stage, step: Step, signal: AbortSignal): Promise<void> {
   const asking = { ...stage.askingFor(step.of, nameIn(step)), permits: step.permits };
   const lockable = stage.lockable(asking);
-  const wasCalm = stage.calm();
+  const wasCalm = stage.calmInLine();
   const waits = ["lock", "run", "handOff", "flight"].includes(step.kind);
   const patient = waits && step.waitMs === Number.POSITIVE_INFINITY && step.abortAfterMs === undefined;
   const { weight = 1 } = step;

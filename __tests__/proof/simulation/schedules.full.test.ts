@@ -160,6 +160,7 @@ const KEPT = [
   "76107/644", // late copies of a take and of its reissue, when all that was theirs is over
   "77012/843", // a flight whose look for results is under way as a late release shows that others wait
   "80024/619", // a flight that looked before a claim of its own process was given back, and asks after it
+  "88021/937", // short waits behind a call of their process that pauses after the last failure of an outage
   "67031/159", // a release that gets its slot when its section has long been told of its end
 ];
 

@@ -41,6 +41,8 @@ export interface Stage extends Surroundings {
   readonly releaseWithinMs: number;
   /** Whether the faults are over, and forgotten. */
   readonly calm: () => boolean;
+  /** The same for a call behind others of its process: it shares the pause after the last failure of one of them. */
+  readonly calmInLine: () => boolean;
   /** Until when the sections of its process may run on, if its table was closed. */
   readonly drainEnds: () => number | undefined;
   /** What its sections await before they end, if they wait for the close of their own table. */

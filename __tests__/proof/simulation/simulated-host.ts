@@ -30,6 +30,9 @@ import { entryOf, type Scene } from "./watcher.js";
 /** How long a request that the faults swallowed may still be waited for. */
 export const HUNG_MS = 3_000;
 
+/** The longest pause before a request that has hung is sent again. */
+export const PAUSED_MS = 1_500;
+
 /** How often a process that lingers looks whether its sections have ended. */
 const LOOK_EVERY_MS = 500;
 
@@ -207,6 +210,7 @@ export class SimulatedHost {
       awaitsClose: () => life.closing?.awaited,
       releaseWithinMs,
       calm: () => scheduler.now >= calmAtMs + HUNG_MS,
+      calmInLine: () => scheduler.now >= calmAtMs + HUNG_MS + PAUSED_MS,
       wants: (names) => {
         const end = wants(names);
         process.onCrash(end);

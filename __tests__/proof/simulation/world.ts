@@ -18,7 +18,7 @@ import { rivalsIn } from "./rivals.js";
 import { type Attack, type Delivery, QUIET_HOST, type Schedule, type Step, simulatedName } from "./schedule.js";
 import { Scheduler } from "./scheduler.js";
 import type { HandedOn } from "./section.js";
-import { checkIdle, HUNG_MS, type Life, SimulatedHost, type Surroundings } from "./simulated-host.js";
+import { checkIdle, HUNG_MS, type Life, PAUSED_MS, SimulatedHost, type Surroundings } from "./simulated-host.js";
 import { perMsIn, probeOf, renewsIn, stepIn } from "./steps.js";
 
 /** The table's clock at 0 of virtual time. */
@@ -32,9 +32,6 @@ const BACKGROUND_MS = 15_000;
 
 /** What a free lock may take to be obtained besides the longest ttl: the longest poll, round trips, clocks' rates. */
 const OBTAIN_WITHIN_MS = 1_000;
-
-/** The longest pause before a request that has hung is sent again. */
-const PAUSED_MS = 1_500;
 
 /** How long before the end of a lease a table has to be well again to keep the lock: a pause is half of that at most. */
 const WELL_AGAIN_MS = 300;
