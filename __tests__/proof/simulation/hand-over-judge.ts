@@ -1,6 +1,7 @@
-import { LOCK_SORT } from "../../../lib/protocol/addresses.js";
+import { LOCK_SORT, RESULT_AND_LOCK } from "../../../lib/protocol/addresses.js";
 import { markInNumber } from "../../../lib/protocol/mark.js";
 import type { Row } from "../../../lib/protocol/row.js";
+import type { Take } from "../../../lib/protocol/writes.js";
 import type { Answer, Message } from "../../support/message.js";
 import type { Holding } from "./invariants.js";
 import type { Process } from "./machine.js";
@@ -33,6 +34,15 @@ interface ResultLook {
   /** When it may have been asked for: one that leaves as the look before it is answered may have waited for that. */
   readonly askedFrom: number;
   answeredAt: number | undefined;
+  /** Whether a claim has gone by it in the turn of others. */
+  isUsed: boolean;
+}
+
+/** A call for a flight that has had no answer so far. */
+interface Flying {
+  readonly process: Process;
+  readonly name: string;
+  readonly begunAt: number;
 }
 
 /** A lease that one section after the other runs on, under one uuid or several. */
@@ -72,6 +82,7 @@ export class HandOverJudge extends Watcher {
   #askedAt: number | undefined;
   /** When each process has last sent a look for the results of a name: the claim of a flight waits for its answer. */
   readonly #resultLooks = new Map<Process, Map<string, ResultLook>>();
+  readonly #flying = new Set<Flying>();
   /** Processes with a set under way: their reads are not told from looks. */
   readonly #sets = new Map<Process, number>();
 
@@ -126,7 +137,7 @@ export class HandOverJudge extends Watcher {
       // While a set waits, its polls are not told from looks, also where the answer comes after its end.
       if (looking.length > 0 && !this.#sets.has(process)) this.#looks.add(message);
     }
-    if (message.kind === "query") {
+    if (message.kind === "query" && message.query.first === RESULT_AND_LOCK.first) {
       const looks = entryOf(this.#resultLooks, process, () => new Map<string, ResultLook>());
       const { name } = message.query;
       // A further attempt is part of the same look.
@@ -134,7 +145,7 @@ export class HandOverJudge extends Watcher {
       if (last === undefined || last.answeredAt !== undefined) {
         const sentAt = this.#askedAt ?? process.time.monotonic();
         const waited = last?.answeredAt !== undefined && sentAt - last.answeredAt <= SLACK_MS;
-        looks.set(name, { sentAt, askedFrom: waited ? last.sentAt : sentAt, answeredAt: undefined });
+        looks.set(name, { sentAt, askedFrom: waited ? last.sentAt : sentAt, answeredAt: undefined, isUsed: false });
       }
     }
     if (message.kind !== "write" || message.write.at.sort !== LOCK_SORT) return undefined;
@@ -163,9 +174,7 @@ export class HandOverJudge extends Watcher {
     const now = process.time.monotonic();
     const { since = now, until = now } = this.#standing.get(process)?.get(write.at.name) ?? {};
     // A claim that waits for a slot, or for the look of its flight, goes on if it had asked when the turn of others began.
-    const look = write.after && this.#resultLooks.get(process)?.get(write.at.name);
-    const hasLooked = look?.answeredAt !== undefined && look.askedFrom <= since && since <= look.answeredAt;
-    const hasAsked = hasLooked || since >= (this.#askedAt ?? now);
+    const hasAsked = since >= (this.#askedAt ?? now) || (until > now && this.#hasLooked(process, write, since));
     const early = this.#claimed.has(write.uuid) || hasAsked ? 0 : until - now;
     if (hasAsked && until > now) this.count("claims that had asked before the turn of others began");
     this.#claimed.add(write.uuid);
@@ -173,6 +182,19 @@ export class HandOverJudge extends Watcher {
     if (write.tick !== undefined) this.#turns.sees(process, write.at.name);
     else if (early > 0) return `${write.uuid} is claimed ${early} ms before others have had their turn`;
     return this.#turns.carries(process, write);
+  }
+
+  /**
+   * Whether a claim is the first one for a look that a flight had asked for when the turn of others began, and that was answered
+   * after that.
+   */
+  #hasLooked(process: Process, { after, at: { name } }: Take, since: number): boolean {
+    const look = after && this.#resultLooks.get(process)?.get(name);
+    if (look?.answeredAt === undefined || look.isUsed || look.askedFrom > since || look.answeredAt < since)
+      return false;
+    const isFor = (it: Flying): boolean => it.process === process && it.name === name && it.begunAt <= since;
+    look.isUsed = [...this.#flying].some(isFor);
+    return look.isUsed;
   }
 
   /** A release has shown the row as it was. */
@@ -242,7 +264,7 @@ export class HandOverJudge extends Watcher {
         if (isTaken) this.#standing.get(process)?.delete(at.name);
       }
     }
-    if (answer.kind === "query") {
+    if (answer.kind === "query" && answer.query.first === RESULT_AND_LOCK.first) {
       const look = this.#resultLooks.get(process)?.get(answer.query.name);
       if (look !== undefined) look.answeredAt ??= process.time.monotonic();
     }
@@ -268,6 +290,13 @@ export class HandOverJudge extends Watcher {
   /** A process uses a mutex of this name that is not fair. */
   takesTurns(process: Process, name: string): void {
     this.#turns.begin(process, name);
+  }
+
+  /** A process calls for a flight; what is answered says that the call has ended. */
+  flies(process: Process, name: string): () => void {
+    const flying = { process, name, begunAt: process.time.monotonic() };
+    this.#flying.add(flying);
+    return () => this.#flying.delete(flying);
   }
 
   /** A process begins to want a set; the answer says that it has it, or wants it no more. */

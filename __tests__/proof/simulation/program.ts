@@ -186,9 +186,11 @@ async function fly(stage: Stage, step: Step, lockable: SimLockable, running: Run
   const { judge, coverage, owner, now } = stage;
   const { signal, waitMs } = running.options;
   const call = { owner, askedAt: now(), freshMs: step.withinMs };
+  const landed = judge.handOver.flies(stage.process, running.asked.asking.key);
   const { holding, value, error } = await outcomeOfSection(stage, step, running, (section) =>
     lockable.singleFlight?.(section, { signal, waitMs, freshMs: call.freshMs }),
   );
+  landed();
   if (holding !== undefined) {
     if (!step.throws) checkRelease(stage, { ...step, holdAtLeastMs: 0 }, holding, error, signal);
     return;
