@@ -94,6 +94,8 @@ class World {
   readonly scheduler = new Scheduler();
   readonly trace: string[] = [];
   readonly #releasesGivenUp = new Set<string>();
+  /** The uuid that a reissue has replaced: a release under that one, or under the one that it gives, may be given up. */
+  readonly #reissuedFrom = new Map<string, string>();
   /** The claims that a set's claim came with. */
   readonly #companions = new Map<string, readonly string[]>();
   readonly #schedule: Schedule;
@@ -297,8 +299,7 @@ class World {
         ? "of crashed processes"
         : this.#judge.revived.has(row.uuid)
           ? "brought back by late copies"
-          : // Of permits that were taken together, one release speaks for all.
-            this.#releasesGivenUp.has(row.uuid) || this.#releasesGivenUp.has(acquisitionOf({ ...row, uuid: row.uuid }))
+          : this.#isReleaseGivenUp({ ...row, uuid: row.uuid })
             ? "whose release was given up"
             : row.expires - this.#mostAheadMs < EPOCH + this.scheduler.now
               ? "that arrived after they were looked for"
@@ -310,6 +311,13 @@ class World {
         ticketOf(row.sort) !== undefined ? "places" : kindOfRow(row.sort) === "lock" ? "rows" : "further rows";
       this.coverage.count(`${what} left at the end ${cause}`);
     }
+  }
+
+  /** Of permits that were taken together, one release speaks for all. */
+  #isReleaseGivenUp(row: Row & { readonly uuid: string }): boolean {
+    const { uuid } = row;
+    const told = [uuid, acquisitionOf(row), this.#reissuedFrom.get(uuid) ?? uuid];
+    return told.some((one) => this.#releasesGivenUp.has(one));
   }
 
   /** By how much a stamp may be too late because a server's clock was. */
@@ -482,6 +490,8 @@ class World {
     }
     this.#tell(() => lineOf(arrival));
     this.#judge.arrived(arrival);
+    if (message.kind === "write" && message.write.kind === "reissue")
+      this.#reissuedFrom.set(message.write.uuid, message.write.from);
     if (message.kind === "write" && message.write.kind === "want")
       this.#longestNeedMs = Math.max(this.#longestNeedMs, markInNumber(message.write.until).needMs ?? 0);
     if (message.kind === "write" && isForced(message.write)) {
