@@ -29,8 +29,8 @@ interface Standing {
 
 /** A look for the results of a name, with all of its attempts. */
 interface ResultLook {
-  /** When a slot was asked for. */
-  readonly sentAt: number;
+  /** When its slot was asked for. */
+  readonly queuedAt: number;
   /** When it may have been asked for: one that leaves as the look before it is answered may have waited for that. */
   readonly askedFrom: number;
   answeredAt: number | undefined;
@@ -143,9 +143,14 @@ export class HandOverJudge extends Watcher {
       // A further attempt is part of the same look.
       const last = looks.get(name);
       if (last === undefined || last.answeredAt !== undefined) {
-        const sentAt = this.#askedAt ?? process.time.monotonic();
-        const waited = last?.answeredAt !== undefined && sentAt - last.answeredAt <= SLACK_MS;
-        looks.set(name, { sentAt, askedFrom: waited ? last.sentAt : sentAt, answeredAt: undefined, isUsed: false });
+        const queuedAt = this.#askedAt ?? process.time.monotonic();
+        const waited = last?.answeredAt !== undefined && queuedAt - last.answeredAt <= SLACK_MS;
+        looks.set(name, {
+          queuedAt,
+          askedFrom: waited ? last.queuedAt : queuedAt,
+          answeredAt: undefined,
+          isUsed: false,
+        });
       }
     }
     if (message.kind !== "write" || message.write.at.sort !== LOCK_SORT) return undefined;
@@ -174,7 +179,7 @@ export class HandOverJudge extends Watcher {
     const now = process.time.monotonic();
     const { since = now, until = now } = this.#standing.get(process)?.get(write.at.name) ?? {};
     // A claim that waits for a slot, or for the look of its flight, goes on if it had asked when the turn of others began.
-    const hasAsked = since >= (this.#askedAt ?? now) || (until > now && this.#hasLooked(process, write, since));
+    const hasAsked = since >= (this.#askedAt ?? now) || (until > now && this.#usesLook(process, write, since));
     const early = this.#claimed.has(write.uuid) || hasAsked ? 0 : until - now;
     if (hasAsked && until > now) this.count("claims that had asked before the turn of others began");
     this.#claimed.add(write.uuid);
@@ -185,10 +190,10 @@ export class HandOverJudge extends Watcher {
   }
 
   /**
-   * Whether a claim is the first one for a look that a flight had asked for when the turn of others began, and that was answered
-   * after that.
+   * Whether a claim goes by a look that a flight had asked for when the turn of others began, and that was answered after that. No
+   * other claim goes by that look.
    */
-  #hasLooked(process: Process, { after, at: { name } }: Take, since: number): boolean {
+  #usesLook(process: Process, { after, at: { name } }: Take, since: number): boolean {
     const look = after && this.#resultLooks.get(process)?.get(name);
     if (look?.answeredAt === undefined || look.isUsed || look.askedFrom > since || look.answeredAt < since)
       return false;
