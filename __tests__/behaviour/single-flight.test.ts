@@ -180,6 +180,19 @@ describe("a flight", () => {
     ]);
   });
 
+  test("of a fair mutex takes the lock that its look at the queue shows free, whatever the older look of the flight has shown", async () => {
+    const { time, one, other } = hosts();
+    const lock = await other.mutex(NAME, { fair: true }).lock();
+    const looked = createGate();
+    one.hold = (message) =>
+      message.kind === "query" && message.query.first.startsWith("flight") ? looked.released : undefined;
+    const built = one.mutex(NAME, { fair: true }).singleFlight(() => "built", { waitMs: 0 });
+    await time.advance(1);
+    await lock.unlock();
+    looked.release();
+    expect(await time.outcome(built)).toBe("built");
+  });
+
   test("keeps both of its rows for a week after its caller would call it fresh", async () => {
     const { time, one } = hosts();
     const freshMs = 30 * 24 * 60 * 60 * 1_000;

@@ -455,6 +455,18 @@ describe("how long answers take", () => {
     expect([scheduler.quickMs, scheduler.slowMs]).toEqual([10, 500]);
   });
 
+  test("is told by errors of the table as well, for as long as it answers with nothing else", async () => {
+    const { time, scheduler, askMany, fail, answersTake } = scene();
+    await answersTake(400, 2);
+    const failing = askMany("throttled", 1);
+    await time.advance(20);
+    await fail(new LockStoreError("throttled", { throttled: true }), ...failing);
+    // How patient an attempt is, only successes say.
+    expect([scheduler.quickMs, scheduler.slowMs]).toEqual([20, 400]);
+    await answersTake(500, 1);
+    expect([scheduler.quickMs, scheduler.slowMs]).toEqual([400, 500]);
+  });
+
   test("is not known before the first, and then that of the last 64, whatever failed", async () => {
     const { time, scheduler, askMany, fail, answersTake } = scene();
     expect([scheduler.quickMs, scheduler.slowMs]).toEqual([undefined, undefined]);

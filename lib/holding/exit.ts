@@ -66,8 +66,8 @@ export class Exit {
   }
 
   /**
-   * Gives back a lease on which no section has begun, nor will. Meanwhile it excludes no caller in this process, unless it has a
-   * hold.
+   * Gives back a lease on which no section has begun, nor will. A caller of this process that asks the table meanwhile takes its row
+   * over, unless it has a hold.
    */
   giveBack(): Promise<void> {
     const { row } = this.#lease;

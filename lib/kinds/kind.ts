@@ -171,8 +171,10 @@ export async function takeRow(
   if (flight !== undefined) {
     // A look has bounds of its own, which may be longer than those of a try.
     const row = await bid.answered(flight.looked());
-    // A look that left before this process gave up the claim that it shows tells nothing of the row as it is now.
-    if (row !== undefined && !session.sightings.isDisowned(row) && !looksFree(session, target, row)) {
+    // A look at the gate is the newer one. One that left before this process gave up the claim that it shows tells nothing of the row as
+    // it is now.
+    const mayRefuse = row !== undefined && claimed.seen === undefined && !session.sightings.isDisowned(row);
+    if (mayRefuse && !looksFree(session, target, row)) {
       bid.saw(row);
       return { kind: "held", inTheWay: [{ target, row }] };
     }

@@ -8,6 +8,7 @@ import { SemaphoreKind } from "../kinds/semaphore.js";
 import { SharedSide } from "../kinds/shared.js";
 import { displayTime } from "../protocol/lease-time.js";
 import { awaitShared } from "../session/abort-listening.js";
+import { answeredWithin } from "../session/overdue.js";
 import type { Session } from "../session/session.js";
 import { askFor } from "../taking/bid.js";
 import type { Refusal } from "../taking/claim.js";
@@ -290,7 +291,19 @@ export class Sections {
     } else if (stands && this.#canPass(line, own) && !this.#turns.isTurnOver(own)) {
       if (await this.#passOn(line, own, lease.exit.endingNow().halfAt)) return;
     }
-    await this.#leave(own, stands, () => lease.exit.giveBack());
+    await this.#leave(own, stands, () => this.#giveBack(lease));
+  }
+
+  /**
+   * Gives a lease back that nobody has begun on. The line waits for the release, since its next claim then finds the row free, but not
+   * for one whose answer is overdue: whoever asks meanwhile takes the row over. @returns whether it was answered in time.
+   */
+  async #giveBack({ exit }: Lease): Promise<boolean> {
+    const { clock, scheduler } = this.session;
+    const givenBack = exit.giveBack().then(() => true);
+    const isAnswered = (await answeredWithin(clock, scheduler.overdueMs, givenBack)) ?? false;
+    if (!isAnswered) givenBack.then(() => exit.onLateRelease?.()).catch(() => undefined);
+    return isAnswered;
   }
 
   /**
@@ -303,8 +316,11 @@ export class Sections {
     return this.#pass(line, own);
   }
 
-  /** The lease goes back to the table. @param stands whether it stood when its last section ended. */
-  async #leave(own: Tenure, stands: boolean, out: () => Promise<void>): Promise<void> {
+  /**
+   * The lease goes back to the table.
+   * @param stands whether it stood when its last section ended. @param out returns false if its release is not answered yet.
+   */
+  async #leave(own: Tenure, stands: boolean, out: () => Promise<unknown>): Promise<void> {
     const { exit } = own.lease;
     let isFree = false;
     // A lock that no other host has wanted needs no record of turns.
@@ -314,8 +330,7 @@ export class Sections {
     // Others can come as soon as the row is free: if that is later than the end, their turn begins anew.
     exit.onLateRelease = endTurn;
     try {
-      await out();
-      isFree = stands && exit.hold === undefined;
+      isFree = (await out()) !== false && stands && exit.hold === undefined;
     } finally {
       endTurn();
       this.#retire(own, isFree);

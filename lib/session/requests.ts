@@ -185,7 +185,7 @@ export class Scheduler {
   readonly #sorted: number[] = [];
   /** The time within which all but one in twenty answers come at present; undefined before the first answer. */
   slowMs: number | undefined;
-  /** The shortest time that an answer took lately; undefined before the first answer. */
+  /** The shortest time that an answer took lately, also one that turned a request down; undefined before the first answer. */
   quickMs: number | undefined;
   /** When the first request after the last answer left, on `atMost`. */
   #silentSince: number | undefined;
@@ -252,10 +252,19 @@ export class Scheduler {
       this.#width = Math.min(MOST_WIDTH, this.#width + 1 / this.#width);
       return answer;
     } catch (error) {
-      if (error instanceof LockStoreError && error.answered) this.#answered();
+      if (error instanceof LockStoreError && error.answered) this.#turnedDown(this.#clock.atLeast() - leftAt);
       if (error instanceof LockStoreError && error.throttled) this.#narrow(leftAt);
       throw error;
     }
+  }
+
+  /**
+   * The table has answered with an error. Until the next success, another answer may come as soon: a holder whose last successes were
+   * slow would otherwise not ask again in the last of its lease, although each attempt is answered at once.
+   */
+  #turnedDown(tookMs: number): void {
+    this.#answered();
+    this.quickMs = Math.min(tookMs, this.quickMs ?? tookMs);
   }
 
   #remember(tookMs: number): void {

@@ -32,7 +32,7 @@ export class View {
   readonly #session: Session;
   #blocked: Blocked | undefined;
   #polling: Polling | undefined;
-  /** The row that was last seen in the way. */
+  /** The row that was last seen in the way. It may be that of a claim which this process gives up later, or has given up. */
   #row: Row | undefined;
 
   constructor(session: Session, shared: Shared = NOT_SHARED) {
@@ -52,19 +52,19 @@ export class View {
     return this.#polling;
   }
 
-  /** Whether a row was seen in the way. */
+  /** Whether a row of somebody was seen in the way. */
   get hasRow(): boolean {
-    return this.#row !== undefined;
+    return this.#row !== undefined && !this.#session.sightings.isDisowned(this.#row);
   }
 
-  /** The holder on the row that was seen. Others ask for this, so that no two calls ask each other. */
+  /** The holder on that row. Others ask for this, so that no two calls ask each other. */
   get holder(): LockInfo | undefined {
-    return this.#row && infoOf(this.#row);
+    return this.hasRow ? infoOf(this.#row as Row) : undefined;
   }
 
-  /** Notes the row that is in the way. A claim that this process has given up has no holder, so it is not named. */
+  /** Notes the row that is in the way. */
   saw(row: Row): void {
-    if (!this.#session.sightings.isDisowned(row)) this.#row = row;
+    this.#row = row;
   }
 
   /** Whoever waits after this has pauses of its own. */

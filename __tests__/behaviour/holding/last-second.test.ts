@@ -76,6 +76,23 @@ describe("trap 51: a table that is well again just before leases end", () => {
     expect(attempts / HOSTS).toBeLessThan(15);
   });
 
+  test("keeps a lock although its answers were slow, where it has turned down all renewals at once since", async () => {
+    const time = new ManualTime();
+    const one = new MemoryHost(time);
+    const losses = hear("dynamutex:lost");
+    const slowMs = 2_400;
+    one.hold = () => time.clock().sleep(slowMs);
+    const lock = await time.outcome(one.mutex("slow", { ttlMs: TTL_MS }).lock());
+    one.hold = () => undefined;
+    // The lease counts from when the take left.
+    const lostAt = time.elapsed - slowMs + LEASE_MS;
+    const throttled = new LockStoreError("throttled", { transient: true, throttled: true });
+    one.fate = () => (time.elapsed < lostAt - 1_500 ? Promise.reject(throttled) : "answered");
+    await time.advance(lostAt - time.elapsed);
+    expect(losses).toEqual([]);
+    expect(lock).toMatchObject({ held: true });
+  });
+
   test("gets the releases that it has not answered before", async () => {
     const time = new ManualTime();
     const failures = hear("dynamutex:release-failed");

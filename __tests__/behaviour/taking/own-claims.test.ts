@@ -10,6 +10,7 @@ import type { LockSet } from "../../../lib/sets/lock-set.js";
 import type { MemoryTable } from "../../../lib/testing/memory-table.js";
 import { hear } from "../../support/diagnostics.js";
 import { turn, watch } from "../../support/eventually.js";
+import { createGate } from "../../support/fault-proxy/gate.js";
 import { hosts, isRelease, isTake, type MemoryHost } from "../../support/memory-host.js";
 import type { Message } from "../../support/message.js";
 import { takeWith } from "../../support/store-cases.js";
@@ -269,6 +270,50 @@ test.each(GIVEN_UP)(
     expect(host.row("name")?.uuid).toBe(lock?.uuid);
     expect([lock?.held, claims().length, time.elapsed]).toEqual([true, 2, 0]);
     await settled(lock?.unlock() ?? Promise.resolve());
+  },
+);
+
+/** A process whose `lock()` has ended before its claim was answered, which is when `answer` is called. */
+async function abandoned(options: MutexOptions = {}) {
+  const { time, one, other } = hosts();
+  const mutex = mutexOf(one, options);
+  const { released, release: answer } = createGate();
+  one.hold = (message) => (isTake(message) && claimsOf(one) === 1 ? released : undefined);
+  const giveUp = new AbortController();
+  const gone = mutex.lock({ signal: giveUp.signal });
+  await time.advance(1);
+  giveUp.abort(new Error("the caller gave up"));
+  await expect(gone).rejects.toThrow("the caller gave up");
+  return { time, one, other, mutex, answer };
+}
+
+test.each<[string, (host: MemoryHost) => Promise<unknown>]>([
+  ["a lock() of a fair mutex", (host) => mutexOf(host, { fair: true }).lock({ waitMs: 15 })],
+  ["a lockAll()", (host) => host.lockAll(["name", "other"], { ttlMs: TTL_MS, waitMs: 15 })],
+])("%s that has seen a claim of its process does not name it once that was given up", async (_, call) => {
+  const { time, one, answer } = await abandoned();
+  const outcome = call(one).catch((error: unknown) => error);
+  await time.advance(1);
+  answer();
+  expect(await time.outcome(outcome)).toMatchObject({
+    code: "LOCK_STORE",
+    message: expect.stringContaining("nothing was learned of it"),
+  });
+});
+
+test.each([false, true])(
+  "a claim whose release gets no answer keeps nobody of its process out (fair: %s)",
+  async (fair) => {
+    const { time, one, other, mutex, answer } = await abandoned({ fair });
+    one.fate = (message) => (isRelease(message) ? "lost" : "answered");
+    answer();
+    await time.advance(1);
+    const begunAt = time.elapsed;
+    const lock = await time.outcome(mutex.lock());
+    expect(lock).toMatchObject({ held: true });
+    expect(time.elapsed - begunAt).toBeLessThan(TTL_MS / 2);
+    // For all others it is the holder until then.
+    expect(await time.outcome(mutexOf(other, { fair }).tryLock())).toBeNull();
   },
 );
 

@@ -161,6 +161,8 @@ const KEPT = [
   "77012/843", // a flight whose look for results is under way as a late release shows that others wait
   "80024/619", // a flight that looked before a claim of its own process was given back, and asks after it
   "88021/937", // short waits behind a call of their process that pauses after the last failure of an outage
+  "94056/318", // a try for ticks of 3 s in an outage, which waits for the beginning of several
+  "96002/986", // a holder that is throttled at once, when the answers before were slow
   "90042/483", // a reissue whose answer is heard late, before a release that gets no slot
   "67031/159", // a release that gets its slot when its section has long been told of its end
 ];

@@ -306,8 +306,11 @@ const ATTEMPT_MS = 3_000;
 /** The longest pause of a call that asks again although nothing has failed. */
 const PAUSE_MS = 1_500;
 
-/** The longest that a try waits until its tick has begun: `earlyMs`, and 5 s for the clock. */
-const TICK_WAITED_MS = 6_000;
+/**
+ * How long a try may wait until its tick has begun: `earlyMs`, and 5 s for the clock. In an outage a claim without an answer may use its
+ * tick up, and the next one waits for a later tick. The ticks of schedules last seconds, so that happens more than once: twice as much.
+ */
+const TICK_WAITED_MS = 2 * 6_000;
 
 /** The requests of one try, and what they may take in all: a look of several pages, a ticket, a place, a look, a claim, a renewal. */
 const TRY_MS = 10 * ATTEMPT_MS;

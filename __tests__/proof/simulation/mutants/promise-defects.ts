@@ -130,8 +130,28 @@ export const PROMISE_DEFECTS: Defects = {
   },
   "a claim that its own process has given back while a flight looked is its holder": {
     takesOut: ["protocol#waiting 5"],
-    "kinds/kind.ts": { "&& !session.sightings.isDisowned(row) && !looksFree": "&& !looksFree" },
+    "kinds/kind.ts": { "&& !session.sightings.isDisowned(row);": ";" },
     test: "behaviour/single-flight",
+  },
+  "a flight in a queue believes its own look, and not the newer one at the gate": {
+    takesOut: ["protocol#waiting 5"],
+    "kinds/kind.ts": { "claimed.seen === undefined && ": "" },
+    test: "behaviour/single-flight",
+  },
+  "a claim that was seen before its process gave it up is named": {
+    takesOut: ["protocol#waiting 5"],
+    "taking/view.ts": { " && !this.#session.sightings.isDisowned(this.#row)": "" },
+    test: "behaviour/taking/own-claims",
+  },
+  "the line of a claim that nobody got waits for its release for as long as it takes": {
+    takesOut: ["protocol#abandoned-claims"],
+    "queues/sections.ts": { "answeredWithin(clock, scheduler.overdueMs, givenBack)": "givenBack" },
+    test: "behaviour/taking/own-claims",
+  },
+  "a holder that was throttled at once does not ask in the last of its lease, since answers before were slow": {
+    takesOut: ["protocol#keeping 4"],
+    "session/requests.ts": { "this.quickMs = Math.min(tookMs, this.quickMs ?? tookMs);": "void tookMs;" },
+    test: "behaviour/holding/last-second",
   },
   "a call behind another one of its process waits for that one's slot for as long as it takes": {
     takesOut: ["protocol#requests-of-one-process: A wait for a slot is bounded"],
