@@ -6,7 +6,7 @@ import type { Session } from "../session/session.js";
 import type { Bid } from "../taking/bid.js";
 import type { Claimed } from "../taking/claim.js";
 import type { InTheWay } from "../taking/row-take.js";
-import { isDead, knownNow, pagesOf, removeAsSeen } from "../taking/rows.js";
+import { isDead, knownNow, pagesOf, removalOf } from "../taking/rows.js";
 import { type QueueRules, type Resource, rowTarget, type Tenure } from "./kind.js";
 
 /** How many readers one look of a writer reads: a single reader that is alive is enough to wait for. */
@@ -105,18 +105,15 @@ export async function grantedUnless(
 }
 
 /** @returns whether the row is certainly gone. @throws the store's error, if another try is of no use. */
-async function remove(
-  session: Session,
-  row: Row,
-  ttlMs: number,
-  { withdrawn: endSignal, until }: Bid,
-): Promise<boolean> {
+async function remove(session: Session, row: Row, ttlMs: number, bid: Bid): Promise<boolean> {
+  const { bounds, request } = removalOf(session, row, ttlMs);
+  const until = (): number => Math.min(bounds.until(), bid.until());
   try {
-    return (await removeAsSeen(session, row, { ttlMs, endSignal, until })).kind === "applied";
+    return (await bid.persist({ ...bounds, until }, request)).kind === "applied";
   } catch (error) {
     // The next look finds what is left, if there is time for one.
-    const mayLookAgain = isTransient(error) && session.clock.atMost() < until();
-    if (mayLookAgain || endSignal.aborted) return false;
+    const mayLookAgain = isTransient(error) && session.clock.atMost() < bid.until();
+    if (mayLookAgain || bid.withdrawn.aborted) return false;
     throw error;
   }
 }

@@ -1,7 +1,8 @@
 import type { Row } from "../protocol/row.js";
 import { BoundedMap } from "../session/bounded-map.js";
+import { persist } from "../session/requests.js";
 import type { Session } from "../session/session.js";
-import { removeAsSeen } from "../taking/rows.js";
+import { removalOf } from "../taking/rows.js";
 
 /** How many rows are removed at once: a queue with thousands of dead waiters must not take the table's throughput. */
 const AT_ONCE = 16;
@@ -46,7 +47,8 @@ export class Sweeper {
       // A closing table has no time to remove thousands of rows.
       if (this.#session.closing.aborted) break;
       this.#dead.delete(waiter);
-      const removed = removeAsSeen(this.#session, waiter, { ttlMs: this.#ttlMs, endSignal: this.#session.closing });
+      const { bounds, request } = removalOf(this.#session, waiter, this.#ttlMs);
+      const removed = persist(this.#session, { ...bounds, endSignal: this.#session.closing }, request);
       await removed.catch(() => this.#known.delete(seenKey(waiter)));
     }
     this.#running -= 1;

@@ -2,7 +2,8 @@ import type { SortRange } from "../protocol/addresses.js";
 import { earliestOf } from "../protocol/lease-time.js";
 import { mayTake } from "../protocol/may-take.js";
 import type { Row } from "../protocol/row.js";
-import { firstTimeoutMs, persist, type Request } from "../session/requests.js";
+import { firstTimeoutMs, type Request } from "../session/requests.js";
+import type { Persistence } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { TakeoverPolicy } from "../session/sightings.js";
 import type { Page, RangeQuery, WriteOutcome } from "../store.js";
@@ -40,25 +41,24 @@ export function isDead({ sightings }: Session, row: Row, { earliest, asOf }: Kno
   return mayTake(row, { earliest, unchanged: sightings.unchanged(row, asOf) });
 }
 
-/** Removes a row that is dead, on the condition that it is still exactly as it was seen. @param until as for {@link persist}. */
-export function removeAsSeen(
-  session: Session,
+/** A request, and its bounds. */
+export interface Removal {
+  readonly bounds: Pick<Persistence, "kind" | "firstTimeoutMs" | "until">;
+  readonly request: Request<WriteOutcome>;
+}
+
+/** Removes a row that is dead, on the condition that it is still exactly as it was seen. */
+export function removalOf(
+  { clock, store }: Session,
   { name, sort, uuid: seenUuid, expires: seenExpires }: Row,
-  {
-    ttlMs,
-    endSignal,
-    until = () => Number.POSITIVE_INFINITY,
-  }: { readonly ttlMs: number; readonly endSignal: AbortSignal; readonly until?: () => number },
-): Promise<WriteOutcome> {
-  const giveUpAt = session.clock.atMost() + REMOVE_WITHIN_MS;
-  const persistence = {
-    kind: "release",
-    until: () => Math.min(giveUpAt, until()),
-    firstTimeoutMs: firstTimeoutMs(ttlMs),
-    endSignal,
-  } as const;
+  ttlMs: number,
+): Removal {
+  const giveUpAt = clock.atMost() + REMOVE_WITHIN_MS;
   const write = { kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const;
-  return persist(session, persistence, (signal) => session.store.write(write, signal));
+  return {
+    bounds: { kind: "release", until: () => giveUpAt, firstTimeoutMs: firstTimeoutMs(ttlMs) },
+    request: (signal) => store.write(write, signal),
+  };
 }
 
 /** A page of rows, with what was known when it was asked for. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { LockStoreError } from "../../../lib/index.js";
 import { READERS, writerAt } from "../../../lib/protocol/addresses.js";
 import type { Row } from "../../../lib/protocol/row.js";
+import { LONGEST_ATTEMPT_MS } from "../../../lib/session/retry.js";
 import { turn, watch } from "../../support/eventually.js";
 import { deferred } from "../../support/fault-proxy/deferred.js";
 import { hosts, type MemoryHost } from "../../support/memory-host.js";
@@ -116,3 +117,23 @@ test("a writer behind a dead reader that it may not remove rejects, and leaves n
   await turn();
   expect(one.writer(NAME)).toBeUndefined();
 });
+
+test.each<[string, (host: MemoryHost) => Promise<unknown>]>([
+  ["reader", (host) => host.sharedMutex(NAME).shared.lock({ waitMs: 0 })],
+  ["writer", (host) => host.sharedMutex(NAME).exclusive.lock({ waitMs: 0 })],
+])(
+  "a %s that does not wait asks once for the removal of a dead row, and ends if that is not answered",
+  async (_, lock) => {
+    const { time, one } = hosts();
+    plantWriter(one, { expires: 1 });
+    const reader = { name: NAME, sort: `${READERS.first}11111111-2222-4333-8444-555555555555` };
+    one.table.plant(reader, { format: 1, uuid: "gone", owner: "gone", ttlMs: 1_000, acquired: 1, expires: 1 });
+    one.fate = (message) => (isRemoval(message) ? "lost" : "answered");
+    expect(await time.outcome(lock(one))).toMatchObject({
+      code: "LOCK_STORE",
+      message: expect.stringContaining("No answer from the table within"),
+    });
+    expect(one.sent.filter(isRemoval)).toHaveLength(1);
+    expect(time.elapsed).toBeLessThanOrEqual(LONGEST_ATTEMPT_MS);
+  },
+);

@@ -148,6 +148,16 @@ export const PROMISE_DEFECTS: Defects = {
     "queues/sections.ts": { "answeredWithin(clock, scheduler.overdueMs, givenBack)": "givenBack" },
     test: "behaviour/taking/own-claims",
   },
+  "the removal of a dead row is no request of a try": {
+    takesOut: ["protocol#waiting 4"],
+    "kinds/shared-mutex-rows.ts": {
+      'import { isTransient } from "../session/retry.js";':
+        'import { persist } from "../session/requests.js";\nimport { isTransient } from "../session/retry.js";',
+      "bid.persist({ ...bounds, until }, request)":
+        "persist(session, { ...bounds, until, endSignal: bid.withdrawn }, request)",
+    },
+    test: "behaviour/shared-mutexes/dead-writers",
+  },
   "a holder that was throttled at once does not ask in the last of its lease, since answers before were slow": {
     takesOut: ["protocol#keeping 4"],
     "session/requests.ts": { "this.quickMs = Math.min(tookMs, this.quickMs ?? tookMs);": "void tookMs;" },
