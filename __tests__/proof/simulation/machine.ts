@@ -54,7 +54,8 @@ export class Machine {
   readonly time: HostTime = {
     monotonic: () => this.#running() * (1 + this.#plan.monotonicPpm * 1e-6),
     wall: () => {
-      this.#unread = undefined;
+      // A judge may look at a process that stands still: what follows of the suspend is still unread.
+      if (!this.#asleep) this.#unread = undefined;
       const gone = this.#scheduler.now * (1 + this.#plan.wallPpm * 1e-6);
       return Math.floor(this.#epoch + this.#plan.aheadMs + this.#steppedMs + gone);
     },
