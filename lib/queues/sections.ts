@@ -300,10 +300,8 @@ export class Sections {
    */
   async #giveBack({ exit }: Lease): Promise<boolean> {
     const { clock, scheduler } = this.session;
-    const givenBack = exit.giveBack().then(() => true);
-    const isAnswered = (await answeredWithin(clock, scheduler.overdueMs, givenBack)) ?? false;
-    if (!isAnswered) givenBack.then(() => exit.onLateRelease?.()).catch(() => undefined);
-    return isAnswered;
+    const answered = exit.giveBack().then(() => true);
+    return (await answeredWithin(clock, scheduler.overdueMs, answered)) ?? false;
   }
 
   /**

@@ -32,7 +32,7 @@ export class View {
   readonly #session: Session;
   #blocked: Blocked | undefined;
   #polling: Polling | undefined;
-  /** The row that was last seen in the way. It may be that of a claim which this process gives up later, or has given up. */
+  /** The row that was last seen in the way. It may be that of a claim which this process has given up since. */
   #row: Row | undefined;
 
   constructor(session: Session, shared: Shared = NOT_SHARED) {
@@ -62,9 +62,9 @@ export class View {
     return this.hasRow ? infoOf(this.#row as Row) : undefined;
   }
 
-  /** Notes the row that is in the way. */
+  /** Notes the row that is in the way. A claim that this process has given up is in nobody's way, so it hides no holder. */
   saw(row: Row): void {
-    this.#row = row;
+    if (!this.#session.sightings.isDisowned(row)) this.#row = row;
   }
 
   /** Whoever waits after this has pauses of its own. */

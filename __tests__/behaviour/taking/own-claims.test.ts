@@ -317,6 +317,20 @@ test.each([false, true])(
   },
 );
 
+test.each(["before", "others"])(
+  "a set names the holder of %s, beside a claim that its process has given up",
+  async (theirs) => {
+    const { time, one, other, answer } = await abandoned();
+    one.fate = (message) => (isRelease(message) ? "lost" : "answered");
+    answer();
+    await time.outcome(other.mutex(theirs).lock());
+    expect(await time.outcome(one.lockAll([theirs, "name"], { ttlMs: TTL_MS, waitMs: 0 }))).toMatchObject({
+      code: "LOCK_TIMEOUT",
+      holder: { name: theirs, owner: "other" },
+    });
+  },
+);
+
 test("a late copy of a claim that was given up is refused while the next lock of its process is held", async () => {
   const { table, host, settled, claims } = world(NINE_TENTHS_MS);
   const lock = await settled(mutexOf(host).tryLock());

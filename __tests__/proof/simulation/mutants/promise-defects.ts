@@ -143,9 +143,14 @@ export const PROMISE_DEFECTS: Defects = {
     "taking/view.ts": { " && !this.#session.sightings.isDisowned(this.#row)": "" },
     test: "behaviour/taking/own-claims",
   },
+  "a claim that its process has given up hides the holder that was seen before": {
+    takesOut: ["protocol#waiting 5"],
+    "taking/view.ts": { "if (!this.#session.sightings.isDisowned(row)) this.#row = row;": "this.#row = row;" },
+    test: "behaviour/taking/own-claims",
+  },
   "the line of a claim that nobody got waits for its release for as long as it takes": {
     takesOut: ["protocol#abandoned-claims"],
-    "queues/sections.ts": { "answeredWithin(clock, scheduler.overdueMs, givenBack)": "givenBack" },
+    "queues/sections.ts": { "await answeredWithin(clock, scheduler.overdueMs, answered)": "await answered" },
     test: "behaviour/taking/own-claims",
   },
   "the removal of a dead row is no request of a try": {
