@@ -168,7 +168,6 @@ export class HandOverJudge extends Watcher {
       const lease = this.#leases.get(write.uuid);
       if (lease !== undefined) {
         this.#releasing.set(write.uuid, lease);
-        this.#turns.left(process, lease.name);
       } else if (this.#places.has(write.uuid) && !this.#releasing.has(write.uuid)) {
         // Its section has been told that it is over before this had a slot: when it is answered, others have their turn.
         this.#turns.sees(process, write.at.name);
@@ -224,7 +223,6 @@ export class HandOverJudge extends Watcher {
   handsOff(uuid: string): void {
     const lease = this.#leases.get(uuid);
     if (lease === undefined) return;
-    this.#turns.left(lease.process, lease.name);
     this.#turns.sees(lease.process, lease.name);
     this.gone(uuid);
   }
@@ -233,6 +231,8 @@ export class HandOverJudge extends Watcher {
   gone(uuid: string): void {
     const lease = this.#leases.get(uuid);
     if (lease === undefined) return;
+    // Also where its release gets no slot: its process leaves the row alone from here on.
+    this.#turns.left(lease.process, lease.name);
     for (const [alias, it] of this.#leases) if (it === lease) this.#leases.delete(alias);
   }
 
