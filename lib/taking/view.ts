@@ -32,7 +32,7 @@ export class View {
   readonly #session: Session;
   #blocked: Blocked | undefined;
   #polling: Polling | undefined;
-  /** The row that was last seen in the way. It may be that of a claim which this process has given up since. */
+  /** The row that was last seen in the way. */
   #row: Row | undefined;
 
   constructor(session: Session, shared: Shared = NOT_SHARED) {
@@ -52,14 +52,17 @@ export class View {
     return this.#polling;
   }
 
-  /** Whether a row of somebody was seen in the way. */
+  /** Whether a row was seen in the way. */
   get hasRow(): boolean {
-    return this.#row !== undefined && !this.#session.sightings.isDisowned(this.#row);
+    return this.#row !== undefined;
   }
 
-  /** The holder on that row. Others ask for this, so that no two calls ask each other. */
+  /**
+   * The holder on the row that was seen. It may be a claim which this process has given up since: that was in the way, and a busy table
+   * is no reason for a `LOCK_STORE`. Others ask for this, so that no two calls ask each other.
+   */
   get holder(): LockInfo | undefined {
-    return this.hasRow ? infoOf(this.#row as Row) : undefined;
+    return this.#row && infoOf(this.#row);
   }
 
   /** Notes the row that is in the way. A claim that this process has given up is in nobody's way, so it hides no holder. */

@@ -287,20 +287,6 @@ async function abandoned(options: MutexOptions = {}) {
   return { time, one, other, mutex, answer };
 }
 
-test.each<[string, (host: MemoryHost) => Promise<unknown>]>([
-  ["a lock() of a fair mutex", (host) => mutexOf(host, { fair: true }).lock({ waitMs: 15 })],
-  ["a lockAll()", (host) => host.lockAll(["name", "other"], { ttlMs: TTL_MS, waitMs: 15 })],
-])("%s that has seen a claim of its process does not name it once that was given up", async (_, call) => {
-  const { time, one, answer } = await abandoned();
-  const outcome = call(one).catch((error: unknown) => error);
-  await time.advance(1);
-  answer();
-  expect(await time.outcome(outcome)).toMatchObject({
-    code: "LOCK_STORE",
-    message: expect.stringContaining("nothing was learned of it"),
-  });
-});
-
 test.each([false, true])(
   "a claim whose release gets no answer keeps nobody of its process out (fair: %s)",
   async (fair) => {
