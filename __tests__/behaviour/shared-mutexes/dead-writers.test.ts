@@ -137,3 +137,57 @@ test.each<[string, (host: MemoryHost) => Promise<unknown>]>([
     expect(time.elapsed).toBeLessThanOrEqual(LONGEST_ATTEMPT_MS);
   },
 );
+
+describe("a writer behind several dead readers", () => {
+  const reader = (number: number) => ({
+    name: NAME,
+    sort: `${READERS.first}${String(number).padStart(2, "0")}111111-2222-4333-8444-555555555555`,
+  });
+  const plantReaders = ({ table }: MemoryHost, count: number, expires = 1): void => {
+    for (let number = 0; number < count; number += 1) {
+      const uuid = `gone-${number}`;
+      table.plant(reader(number), { format: 1, uuid, owner: uuid, ttlMs: 10_000, acquired: 1, expires });
+    }
+  };
+  const removes = (number: number) => (message: Message) =>
+    message.kind === "write" && message.write.kind === "remove" && message.write.at.sort === reader(number).sort;
+
+  test("removes all of them, each once", async () => {
+    const { one } = hosts();
+    plantReaders(one, 20);
+    await using writer = await one.sharedMutex(NAME).exclusive.lock();
+    expect(writer.held).toBe(true);
+    expect([one.readers(NAME).length, one.sent.filter(isRemoval).length]).toEqual([0, 20]);
+  });
+
+  test("sends again only what has got no answer, and counts that alone", async () => {
+    const { time, one } = hosts();
+    plantReaders(one, 3);
+    one.fate = (message) => (removes(2)(message) ? "lost" : "answered");
+    const failed = await time.outcome(one.sharedMutex(NAME).exclusive.tryLock());
+    const again = one.sent.filter(removes(2)).length;
+    expect(again).toBeGreaterThan(1);
+    expect(failed).toMatchObject({ message: expect.stringContaining(`No answer from the table in ${again} attempts`) });
+    expect([0, 1].map((number) => one.sent.filter(removes(number)).length)).toEqual([1, 1]);
+  });
+
+  test("ends as its time is over where one removal has failed, although others were answered", async () => {
+    const { time, one } = hosts();
+    plantReaders(one, 2);
+    const throttled = new LockStoreError("throttled", { transient: true, throttled: true });
+    const waitMs = 1_000;
+    one.fate = (message) =>
+      !removes(0)(message) ? "answered" : time.elapsed < waitMs ? Promise.reject(throttled) : "lost";
+    expect(await time.outcome(one.sharedMutex(NAME).exclusive.lock({ waitMs }))).toBe(throttled);
+    expect(time.elapsed).toBe(waitMs);
+  });
+
+  test("says for how long one removal has got no answer, although others were answered", async () => {
+    const { time, one } = hosts();
+    plantReaders(one, 2, time.now + 3_000);
+    one.fate = (message) => (removes(1)(message) ? "lost" : "answered");
+    const failed = await time.outcome(one.sharedMutex(NAME, { ttlMs: 30_000 }).exclusive.lock({ waitMs: 7_500 }));
+    const [, ms] = /no answer from the table for (\d+) ms/.exec((failed as Error).message) ?? [];
+    expect(Number(ms)).toBeGreaterThan(3_000);
+  });
+});
