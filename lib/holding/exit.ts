@@ -3,7 +3,7 @@ import { type MinimumHold, minimumHold } from "../protocol/lease-time.js";
 import type { NamedResult } from "../protocol/writes.js";
 import { answeredWithin } from "../session/overdue.js";
 import { firstTimeoutMs } from "../session/requests.js";
-import { isTransient } from "../session/retry.js";
+import { endAfter, isTransient } from "../session/retry.js";
 import type { HeldLease, Session } from "../session/session.js";
 import { disown, rowAfterRelease, untilGivenBack } from "../taking/abandoned-claims.js";
 import { guardOf, type RowLease } from "../taking/row-lease.js";
@@ -175,13 +175,13 @@ export class Exit {
    */
   async #vacateBy({ answerBy }: Ending, row: RowLease, lastsMs = 0): Promise<Written> {
     const { clock } = this.#session;
-    const now = clock.atMost();
     // After the end of the lease, one attempt.
-    const restMs = this.#lease.hasRunOut ? firstTimeoutMs(row.settings.ttlMs) : row.validUntil - now;
-    const endsAt = now + Math.max(restMs, lastsMs);
-    const giveUpAt = Math.min(answerBy, endsAt);
+    const restMs = this.#lease.hasRunOut ? firstTimeoutMs(row.settings.ttlMs) : row.validUntil - clock.atMost();
+    // A wall clock that is set forward answers the caller sooner, and leaves the row no sooner.
+    const end = endAfter(clock, Math.max(restMs, lastsMs));
+    const giveUpAt = Math.min(answerBy, end());
     const released = await this.#vacate(row, { until: () => giveUpAt });
-    const leftMs = endsAt - clock.atMost();
+    const leftMs = end() - clock.atMost();
     if (released.kind === "unknown" && leftMs > 0) {
       const until = this.#session.untilClosed(leftMs);
       const late = this.#vacate(row, { until, isDetached: true });

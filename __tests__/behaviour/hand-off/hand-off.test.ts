@@ -16,7 +16,7 @@ import { hear } from "../../support/diagnostics.js";
 import { turn, watch } from "../../support/eventually.js";
 import { deferred } from "../../support/fault-proxy/deferred.js";
 import { ManualTime } from "../../support/manual-time.js";
-import { hosts, MemoryHost } from "../../support/memory-host.js";
+import { hosts, isRelease, MemoryHost } from "../../support/memory-host.js";
 import type { Message } from "../../support/message.js";
 import { answerOf } from "../../support/message-store.js";
 import { useScene } from "../../support/scene.js";
@@ -600,6 +600,23 @@ describe("on a network that loses replies", () => {
     one.fate = () => "lost";
     expect(await time.outcome(lock.handOff({ validForMs: 1_000 }))).toMatchObject({ code: "LOCK_STORE" });
     await time.advance(20_000);
+    one.fate = () => "answered";
+    await time.advanceUntil(() => one.row(NAME) === undefined, { withinMs: 5_000 });
+  });
+
+  test("a hand-off that nobody got is released on, although the wall clock of its process is set forward", async () => {
+    const { time, one } = hosts();
+    const lock = await one.mutex(NAME, { ttlMs: 10_000, releaseWithinMs: 2_000 }).lock();
+    await lock.extend();
+    let forwardMs = 0;
+    one.session.clock.atMost = () => time.elapsed + forwardMs;
+    one.fate = (message) => (isTransfer(message) ? "reply lost" : "lost");
+    const failed = time.outcome(lock.handOff({ validForMs: 5 * MINUTE }));
+    await time.advanceUntil(() => one.sent.some(isRelease));
+    forwardMs = 60 * MINUTE;
+    expect(await failed).toMatchObject({ code: "LOCK_LOST" });
+    await time.advance(2 * MINUTE);
+    expect(one.row(NAME)).toMatchObject({ owner: "one" });
     one.fate = () => "answered";
     await time.advanceUntil(() => one.row(NAME) === undefined, { withinMs: 5_000 });
   });

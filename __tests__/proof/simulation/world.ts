@@ -9,7 +9,6 @@ import { EventJudge } from "./event-judge.js";
 import { editedOf, foreignOf, forgedOf, rowOfToken } from "./forged-tokens.js";
 import { Judge, Violation } from "./invariants.js";
 import { type Asking, type Kind, lockOf, lockOfQueue, shortUuids, uuidStart } from "./locks.js";
-import type { Process } from "./machine.js";
 import { isForced } from "./message.js";
 import { type Arrival, Network } from "./network.js";
 import { countArrival, countDiagnostics } from "./observers.js";
@@ -97,8 +96,6 @@ class World {
   readonly #releasesGivenUp = new Set<string>();
   /** The uuid that a reissue has replaced: a release under that one, or under the one that it gives, may be given up. */
   readonly #reissuedFrom = new Map<string, string>();
-  /** The same of hand-offs, and whose they are. */
-  readonly #handedOff = new Map<string, { readonly from: string; readonly process: Process }>();
   /** The claims that a set's claim came with. */
   readonly #companions = new Map<string, readonly string[]>();
   readonly #schedule: Schedule;
@@ -319,10 +316,7 @@ class World {
   /** Of permits that were taken together, one release speaks for all. */
   #isReleaseGivenUp(row: Row & { readonly uuid: string }): boolean {
     const { uuid } = row;
-    const handOff = this.#handedOff.get(uuid);
     const told = [uuid, acquisitionOf(row), this.#reissuedFrom.get(uuid) ?? uuid];
-    // To a process whose wall clock was set forward, the lease seems to be over: it tries the release once more, and tells.
-    if (handOff !== undefined && handOff.process.forwardMs > 0) told.push(handOff.from);
     return told.some((one) => this.#releasesGivenUp.has(one));
   }
 
@@ -498,8 +492,6 @@ class World {
     this.#judge.arrived(arrival);
     if (message.kind === "write" && message.write.kind === "reissue")
       this.#reissuedFrom.set(message.write.uuid, message.write.from);
-    if (message.kind === "write" && message.write.kind === "transfer")
-      this.#handedOff.set(message.write.uuid, { from: message.write.from, process: arrival.sender.process });
     if (message.kind === "write" && message.write.kind === "want")
       this.#longestNeedMs = Math.max(this.#longestNeedMs, markInNumber(message.write.until).needMs ?? 0);
     if (message.kind === "write" && isForced(message.write)) {

@@ -86,7 +86,7 @@ export const KIND_DEFECTS: Defects = {
     takesOut: ["protocol#shared-mutexes 3", "protocol#shared-mutexes 4"],
     "kinds/shared-mutex-rows.ts": {
       "return { found };": "return { found: false };",
-      "await Promise.all(page.rows.map((row) => remove(session, row, settings.ttlMs, bid)));": "",
+      "await remove(session, page.rows.slice(from, from + REMOVED_AT_ONCE), settings.ttlMs, bid);": ";",
     },
     "queues/sections.ts": { "mayLapse: resource.kind.rowDecides": "mayLapse: true" },
   },
@@ -243,7 +243,7 @@ export const KIND_DEFECTS: Defects = {
   "a release of an expired lease takes as long as an attempt": {
     takesOut: ["protocol#releasing: unlock() has one deadline"],
     "holding/exit.ts": {
-      "Math.min(answerBy, endsAt)": "(this.#lease.hasRunOut ? endsAt : Math.min(answerBy, endsAt))",
+      "Math.min(answerBy, end())": "(this.#lease.hasRunOut ? end() : Math.min(answerBy, end()))",
     },
     test: "behaviour/holding/unlock-in-time",
   },

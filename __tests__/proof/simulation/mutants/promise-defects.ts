@@ -138,11 +138,6 @@ export const PROMISE_DEFECTS: Defects = {
     "kinds/kind.ts": { "claimed.seen === undefined && ": "" },
     test: "behaviour/single-flight",
   },
-  "a claim that was seen before its process gave it up is named": {
-    takesOut: ["protocol#waiting 5"],
-    "taking/view.ts": { " && !this.#session.sightings.isDisowned(this.#row)": "" },
-    test: "behaviour/taking/own-claims",
-  },
   "a claim that its process has given up hides the holder that was seen before": {
     takesOut: ["protocol#waiting 5"],
     "taking/view.ts": { "if (!this.#session.sightings.isDisowned(row)) this.#row = row;": "this.#row = row;" },
@@ -162,6 +157,19 @@ export const PROMISE_DEFECTS: Defects = {
         "persist(session, { ...bounds, until, endSignal: bid.withdrawn }, request)",
     },
     test: "behaviour/shared-mutexes/dead-writers",
+  },
+  "a removal that was answered is sent again with those that were not": {
+    takesOut: ["protocol#waiting 4"],
+    "taking/rows.ts": { "left.delete(row);": "" },
+    test: "behaviour/shared-mutexes/dead-writers",
+  },
+  "the release of a hand-off that nobody got ends as the wall clock is set forward": {
+    takesOut: ["protocol#releasing 4"],
+    "holding/exit.ts": {
+      "const leftMs = end() - clock.atMost();":
+        "const leftMs = end() - clock.atMost() - (clock.atMost() - clock.atLeast());",
+    },
+    test: "behaviour/hand-off/hand-off",
   },
   "a holder that was throttled at once does not ask in the last of its lease, since answers before were slow": {
     takesOut: ["protocol#keeping 4"],
