@@ -1,5 +1,6 @@
 import { READERS, SHARED_MUTEX_QUEUE } from "../protocol/addresses.js";
 import type { Row } from "../protocol/row.js";
+import { listenWithoutBound } from "../session/abort-listening.js";
 import { isTransient } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { Bid } from "../taking/bid.js";
@@ -10,9 +11,6 @@ import { type QueueRules, type Resource, rowTarget, type Tenure } from "./kind.j
 
 /** How many readers one look of a writer reads: a single reader that is alive is enough to wait for. */
 const READERS_LIMIT = 8;
-
-/** How many rows of dead readers a writer removes in one request. */
-const REMOVED_AT_ONCE = 8;
 
 /** How many places a look reads: places of the shared side enter together, and a look at 16 costs no more than at one. */
 const LOOK_LIMIT = 16;
@@ -43,7 +41,7 @@ export async function untilNoWriter(session: Session, resource: Resource, bid: B
     if (writer !== undefined || row?.uuid === undefined) return writer;
     bid.withdrawn.throwIfAborted();
     // If the removal was applied, no writer was there at that moment, as if a read had shown none.
-    if (await remove(session, [row], resource.settings.ttlMs, bid)) return undefined;
+    if (await remove(session, row, resource.settings.ttlMs, bid)) return undefined;
     bid.withdrawn.throwIfAborted();
     await bid.again();
   }
@@ -84,8 +82,8 @@ export async function lookForReaders(
     found ||= page.rows.length > 0;
     const alive = page.rows.find((row) => !isDead(session, row, page));
     if (alive !== undefined) return { found, alive };
-    for (let from = 0; from < page.rows.length; from += REMOVED_AT_ONCE)
-      await remove(session, page.rows.slice(from, from + REMOVED_AT_ONCE), settings.ttlMs, bid);
+    listenWithoutBound(bid.withdrawn);
+    await Promise.all(page.rows.map((row) => remove(session, row, settings.ttlMs, bid)));
   }
   return { found };
 }
@@ -106,12 +104,11 @@ export async function grantedUnless(
   }
 }
 
-/** @returns whether the rows are certainly gone. @throws the store's error, if another try is of no use. */
-async function remove(session: Session, rows: readonly Row[], ttlMs: number, bid: Bid): Promise<boolean> {
-  const { bounds, request } = removalOf(session, rows, ttlMs);
-  const until = (): number => Math.min(bounds.until(), bid.until());
+/** @returns whether the row is certainly gone. @throws the store's error, if another try is of no use. */
+async function remove(session: Session, row: Row, ttlMs: number, bid: Bid): Promise<boolean> {
+  const { bounds, request } = removalOf(session, row, ttlMs);
   try {
-    return await bid.persist({ ...bounds, until }, request);
+    return (await bid.beside(bounds, request)).kind === "applied";
   } catch (error) {
     // The next look finds what is left, if there is time for one.
     const mayLookAgain = isTransient(error) && session.clock.atMost() < bid.until();

@@ -47,7 +47,7 @@ export class Sweeper {
       // A closing table has no time to remove thousands of rows.
       if (this.#session.closing.aborted) break;
       this.#dead.delete(waiter);
-      const { bounds, request } = removalOf(this.#session, [waiter], this.#ttlMs);
+      const { bounds, request } = removalOf(this.#session, waiter, this.#ttlMs);
       const removed = persist(this.#session, { ...bounds, endSignal: this.#session.closing }, request);
       await removed.catch(() => this.#known.delete(seenKey(waiter)));
     }

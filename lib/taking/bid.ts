@@ -174,6 +174,41 @@ export class Bid<For extends Asker = Asker> implements Progress {
     return answer;
   }
 
+  /**
+   * Sends one of several requests of its try that are under way at once. Each is retried by itself, and not once the `waitMs` of its call
+   * has passed. The call hears of the one that has failed in the end: until then, an answer to another says nothing of it.
+   */
+  async beside<T>(bounds: Pick<RequestBounds, "firstTimeoutMs" | "until">, request: Request<T>): Promise<T> {
+    const { clock } = this.#session;
+    const tried: AttemptLog = { since: clock.atLeast(), sent: 0 };
+    const ends = this.requestEnds();
+    const unrepeatedFrom = (): number => this.call.unrepeatedFrom();
+    let hasFailed = false;
+    const persistence: Persistence = {
+      kind: "take",
+      firstTimeoutMs: bounds.firstTimeoutMs,
+      until: () => Math.min(bounds.until(), ends(), hasFailed ? unrepeatedFrom() : Number.POSITIVE_INFINITY),
+      tried,
+      deadline: Math.min(clock.atMost() + FIRST_ANSWER_MS, ends()),
+      endSignal: this.withdrawn,
+      unrepeatedFrom,
+      onFailure: () => {
+        hasFailed = true;
+      },
+    };
+    const send = (signal: AbortSignal): Promise<T> => {
+      hasFailed = false;
+      return request(signal);
+    };
+    try {
+      return await this.call.inContext(() => persist(this.#session, persistence, send));
+    } catch (error) {
+      this.#tried ??= tried;
+      if (!this.withdrawn.aborted) this.requestFailed(error);
+      throw error;
+    }
+  }
+
   /** Notes the failure of an attempt for its call, which that may be the end of. */
   requestFailed(cause: unknown): void {
     this.#failure = { cause, answers: this.#session.scheduler.answers };

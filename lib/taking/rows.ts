@@ -6,7 +6,7 @@ import { firstTimeoutMs, type Request } from "../session/requests.js";
 import type { Persistence } from "../session/retry.js";
 import type { Session } from "../session/session.js";
 import type { TakeoverPolicy } from "../session/sightings.js";
-import type { Page, RangeQuery } from "../store.js";
+import type { Page, RangeQuery, WriteOutcome } from "../store.js";
 
 /** How many rows are read at once where there are many: less than 40 KB. */
 export const PAGE_ROWS = 100;
@@ -44,32 +44,20 @@ export function isDead({ sightings }: Session, row: Row, { earliest, asOf }: Kno
 /** A request, and its bounds. */
 export interface Removal {
   readonly bounds: Pick<Persistence, "kind" | "firstTimeoutMs" | "until">;
-  /** Says whether all rows are certainly gone. */
-  readonly request: Request<boolean>;
+  readonly request: Request<WriteOutcome>;
 }
 
-/**
- * Removes a few rows that are dead, each on the condition that it is still exactly as it was seen. That is one request, whose further
- * attempts are for the rows of which nothing was heard.
- */
-export function removalOf({ clock, store }: Session, rows: readonly Row[], ttlMs: number): Removal {
+/** Removes a row that is dead, on the condition that it is still exactly as it was seen. */
+export function removalOf(
+  { clock, store }: Session,
+  { name, sort, uuid: seenUuid, expires: seenExpires }: Row,
+  ttlMs: number,
+): Removal {
   const giveUpAt = clock.atMost() + REMOVE_WITHIN_MS;
-  const left = new Set(rows);
-  let isCertain = true;
-  const remove = async (row: Row, signal: AbortSignal): Promise<void> => {
-    const { name, sort, uuid: seenUuid, expires: seenExpires } = row;
-    const write = { kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const;
-    const { kind } = await store.write(write, signal);
-    left.delete(row);
-    isCertain &&= kind === "applied";
-  };
+  const write = { kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const;
   return {
     bounds: { kind: "release", until: () => giveUpAt, firstTimeoutMs: firstTimeoutMs(ttlMs) },
-    request: async (signal) => {
-      const removed = await Promise.allSettled([...left].map((row) => remove(row, signal)));
-      for (const outcome of removed) if (outcome.status === "rejected") throw outcome.reason;
-      return isCertain;
-    },
+    request: (signal) => store.write(write, signal),
   };
 }
 

@@ -182,12 +182,19 @@ describe("a writer behind several dead readers", () => {
     expect(time.elapsed).toBe(waitMs);
   });
 
-  test("says for how long one removal has got no answer, although others were answered", async () => {
-    const { time, one } = hosts();
-    plantReaders(one, 2, time.now + 3_000);
-    one.fate = (message) => (removes(1)(message) ? "lost" : "answered");
-    const failed = await time.outcome(one.sharedMutex(NAME, { ttlMs: 30_000 }).exclusive.lock({ waitMs: 7_500 }));
-    const [, ms] = /no answer from the table for (\d+) ms/.exec((failed as Error).message) ?? [];
-    expect(Number(ms)).toBeGreaterThan(3_000);
-  });
+  test.each(["lost", "throttled"])(
+    "rejects at once where it may not remove one row, and another removal is %s",
+    async (how) => {
+      const { time, one } = hosts();
+      plantReaders(one, 3);
+      const denied = new LockStoreError("AccessDenied");
+      const throttled = new LockStoreError("throttled", { transient: true, throttled: true });
+      one.fate = (message) => {
+        if (removes(0)(message)) return how === "lost" ? "lost" : Promise.reject(throttled);
+        return removes(1)(message) ? Promise.reject(denied) : "answered";
+      };
+      expect(await time.outcome(one.sharedMutex(NAME).exclusive.lock())).toBe(denied);
+      expect(time.elapsed).toBe(0);
+    },
+  );
 });

@@ -86,7 +86,7 @@ export const KIND_DEFECTS: Defects = {
     takesOut: ["protocol#shared-mutexes 3", "protocol#shared-mutexes 4"],
     "kinds/shared-mutex-rows.ts": {
       "return { found };": "return { found: false };",
-      "await remove(session, page.rows.slice(from, from + REMOVED_AT_ONCE), settings.ttlMs, bid);": ";",
+      "await Promise.all(page.rows.map((row) => remove(session, row, settings.ttlMs, bid)));": "",
     },
     "queues/sections.ts": { "mayLapse: resource.kind.rowDecides": "mayLapse: true" },
   },

@@ -148,19 +148,14 @@ export const PROMISE_DEFECTS: Defects = {
     "queues/sections.ts": { "await answeredWithin(clock, scheduler.overdueMs, answered)": "await answered" },
     test: "behaviour/taking/own-claims",
   },
-  "the removal of a dead row is no request of a try": {
+  "a removal that has failed is repeated although the time of its call is over": {
     takesOut: ["protocol#waiting 4"],
-    "kinds/shared-mutex-rows.ts": {
-      'import { isTransient } from "../session/retry.js";':
-        'import { persist } from "../session/requests.js";\nimport { isTransient } from "../session/retry.js";',
-      "bid.persist({ ...bounds, until }, request)":
-        "persist(session, { ...bounds, until, endSignal: bid.withdrawn }, request)",
-    },
+    "taking/bid.ts": { "hasFailed ? unrepeatedFrom() : Number.POSITIVE_INFINITY": "Number.POSITIVE_INFINITY" },
     test: "behaviour/shared-mutexes/dead-writers",
   },
-  "a removal that was answered is sent again with those that were not": {
+  "the failure of a removal ends no call": {
     takesOut: ["protocol#waiting 4"],
-    "taking/rows.ts": { "left.delete(row);": "" },
+    "taking/bid.ts": { "if (!this.withdrawn.aborted) this.requestFailed(error);": "" },
     test: "behaviour/shared-mutexes/dead-writers",
   },
   "the release of a hand-off that nobody got ends as the wall clock is set forward": {
