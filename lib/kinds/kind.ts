@@ -171,8 +171,8 @@ export async function takeRow(
   if (flight !== undefined) {
     // A look has bounds of its own, which may be longer than those of a try.
     const row = await bid.answered(flight.looked());
-    // A look at the gate is the newer one. One that left before this process gave up the claim that it shows tells nothing of the row as
-    // it is now.
+    // A look at the gate is newer than that of the flight. And where this process has given up the claim that the flight's look shows,
+    // that tells nothing of the row as it is now.
     const mayRefuse = row !== undefined && claimed.seen === undefined && !session.sightings.isDisowned(row);
     if (mayRefuse && !looksFree(session, target, row)) {
       bid.saw(row);

@@ -48,7 +48,8 @@ export class Sweeper {
       if (this.#session.closing.aborted) break;
       this.#dead.delete(waiter);
       const { bounds, request } = removalOf(this.#session, waiter, this.#ttlMs);
-      const removed = persist(this.#session, { ...bounds, endSignal: this.#session.closing }, request);
+      const persistence = { ...bounds, kind: "release", endSignal: this.#session.closing } as const;
+      const removed = persist(this.#session, persistence, request);
       await removed.catch(() => this.#known.delete(seenKey(waiter)));
     }
     this.#running -= 1;

@@ -41,13 +41,13 @@ export function isDead({ sightings }: Session, row: Row, { earliest, asOf }: Kno
   return mayTake(row, { earliest, unchanged: sightings.unchanged(row, asOf) });
 }
 
-/** A request, and its bounds. */
+/** The request that removes a row, and the bounds of its time. */
 export interface Removal {
-  readonly bounds: Pick<Persistence, "kind" | "firstTimeoutMs" | "until">;
+  readonly bounds: Pick<Persistence, "firstTimeoutMs" | "until">;
   readonly request: Request<WriteOutcome>;
 }
 
-/** Removes a row that is dead, on the condition that it is still exactly as it was seen. */
+/** How a row that is dead is removed: on the condition that it is still exactly as it was seen. */
 export function removalOf(
   { clock, store }: Session,
   { name, sort, uuid: seenUuid, expires: seenExpires }: Row,
@@ -56,7 +56,7 @@ export function removalOf(
   const giveUpAt = clock.atMost() + REMOVE_WITHIN_MS;
   const write = { kind: "remove", at: { name, sort }, seenUuid, seenExpires } as const;
   return {
-    bounds: { kind: "release", until: () => giveUpAt, firstTimeoutMs: firstTimeoutMs(ttlMs) },
+    bounds: { until: () => giveUpAt, firstTimeoutMs: firstTimeoutMs(ttlMs) },
     request: (signal) => store.write(write, signal),
   };
 }

@@ -58,8 +58,8 @@ export class View {
   }
 
   /**
-   * The holder on the row that was seen. It may be a claim which this process has given up since: that was in the way, and a busy table
-   * is no reason for a `LOCK_STORE`. Others ask for this, so that no two calls ask each other.
+   * The holder on the row that was seen. It may be a claim that this process has given up since, which was in the way then: without its
+   * name a call would end with a `LOCK_STORE`, although the table answers. Others ask for this, so that no two calls ask each other.
    */
   get holder(): LockInfo | undefined {
     return this.#row && infoOf(this.#row);
