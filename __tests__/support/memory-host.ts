@@ -81,8 +81,6 @@ export class MemoryHost extends LibraryHost {
     const givenUp = new Promise<never>((_, reject) => {
       signal.addEventListener("abort", () => reject(aborted(signal)), { once: true });
     });
-    // Requests may share a signal: one that is answered hears of it all the same.
-    givenUp.catch(() => undefined);
     if (fate === "lost" || fate === "reply lost") return await givenUp;
     if (fate === "answered") {
       const [answer, arrives] = [answerOf(this.table, message), this.hold(message)];

@@ -143,10 +143,10 @@ describe("a writer behind several dead readers", () => {
     name: NAME,
     sort: `${READERS.first}${String(number).padStart(2, "0")}111111-2222-4333-8444-555555555555`,
   });
-  const plantReaders = ({ table }: MemoryHost, count: number, expires = 1): void => {
+  const plantReaders = ({ table }: MemoryHost, count: number): void => {
     for (let number = 0; number < count; number += 1) {
       const uuid = `gone-${number}`;
-      table.plant(reader(number), { format: 1, uuid, owner: uuid, ttlMs: 10_000, acquired: 1, expires });
+      table.plant(reader(number), { format: 1, uuid, owner: uuid, ttlMs: 10_000, acquired: 1, expires: 1 });
     }
   };
   const removes = (number: number) => (message: Message) =>

@@ -259,7 +259,7 @@ export class HandOverJudge extends Watcher {
       }
       if (write.kind === "take" && outcome.kind === "refused") this.#turns.refused(process, write.at.name);
       // A renewal before the first section, after a slow take, may show a mark: it is known as the turn begins.
-      if (write.kind === "renew" && !this.#leases.has(write.uuid)) this.#turns.sees(process, write.at.name);
+      if (write.kind === "renew" && !this.#places.has(write.uuid)) this.#turns.sees(process, write.at.name);
       if (write.kind === "take" && outcome.kind === "applied" && outcome.replaced !== undefined)
         this.#turns.sees(process, write.at.name);
     }
