@@ -85,7 +85,7 @@ async function bundleSize(root, format, flags) {
   return (await stat(join(folder, outfile))).size;
 }
 
-/** The files that the package loads, other than those that the client loads. An `import` loads the same as a `require()`. */
+/** The size of the files that the package loads, other than those that the client loads. An `import` loads the same as a `require()`. */
 async function loadedSize(cwd, node) {
   const [files, ofClient] = await Promise.all(
     NAMES.map(async (name) => {
