@@ -83,6 +83,8 @@ export async function lookForReaders(
     const alive = page.rows.find((row) => !isDead(session, row, page));
     if (alive !== undefined) return { found, alive };
     listenWithoutBound(bid.withdrawn);
+    // Nobody that this page shows is in the way any more.
+    if (page.rows.length > 0) bid.tries();
     await Promise.all(page.rows.map((row) => remove(session, row, settings.ttlMs, bid)));
   }
   return { found };
@@ -107,8 +109,9 @@ export async function grantedUnless(
 /** @returns whether the row is certainly gone. @throws the store's error, if another try is of no use. */
 async function remove(session: Session, row: Row, ttlMs: number, bid: Bid): Promise<boolean> {
   const { bounds, request } = removalOf(session, row, ttlMs);
+  const until = (): number => Math.min(bounds.until(), bid.until());
   try {
-    return (await bid.beside(bounds, request)).kind === "applied";
+    return (await bid.persist({ ...bounds, kind: "take", until }, request)).kind === "applied";
   } catch (error) {
     // The next look finds what is left, if there is time for one.
     const mayLookAgain = isTransient(error) && session.clock.atMost() < bid.until();

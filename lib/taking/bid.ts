@@ -13,6 +13,18 @@ import { View } from "./view.js";
 /** What the sender of a request decides about its retries; the wait adds its own bounds. */
 type RequestBounds = Pick<Persistence, "kind" | "firstTimeoutMs" | "until">;
 
+/** One request of a bid, with all of its attempts: several may be under way at once, and an answer to one says nothing of another. */
+interface Asking {
+  readonly tried: AttemptLog;
+  isUnderWay: boolean;
+  /** Since when it has been waiting to leave, on `atMost`; undefined if it is not. */
+  unsentSince?: number | undefined;
+  /** The failure of its last attempt; and how many answers the table had given this process by then. */
+  failure?: { readonly cause: unknown; readonly answers: number };
+  /** Whether an attempt has left since that failure. */
+  isRepeating: boolean;
+}
+
 /** How many times it may ask again at once: the second answer is mostly new. */
 const AT_ONCE = 2;
 
@@ -33,17 +45,12 @@ export class Bid<For extends Asker = Asker> implements Progress {
   readonly view: View;
   isTrying = true;
   because: string | undefined;
-  unsentSince: number | undefined;
   readonly #session: Session;
   readonly #withdrawal = new AbortController();
   /** Aborts when its call has ended: nothing more is sent. */
   readonly withdrawn: AbortSignal = this.#withdrawal.signal;
-  /** What its requests have tried since the table last answered one of them. */
-  #tried: AttemptLog | undefined;
-  /** The failure of its last attempt, until the table answers one; and how many answers the table had given this process by then. */
-  #failure: { readonly cause: unknown; readonly answers: number } | undefined;
-  /** Whether an attempt has left since that failure. */
-  #isRepeating = false;
+  /** What it asks at present; and what has failed in the end, until the next request goes on with it. */
+  readonly #asking = new Set<Asking>();
   /** How often it has asked again without a pause. */
   #times = 0;
 
@@ -62,16 +69,28 @@ export class Bid<For extends Asker = Asker> implements Progress {
   }
 
   get failed(): unknown {
-    return this.#isRepeating ? undefined : this.#failure?.cause;
+    for (const { failure, isRepeating } of this.#asking)
+      if (failure !== undefined && !isRepeating) return failure.cause;
+    return undefined;
+  }
+
+  get unsentSince(): number | undefined {
+    let first: number | undefined;
+    for (const { unsentSince } of this.#asking)
+      if (unsentSince !== undefined) first = Math.min(first ?? unsentSince, unsentSince);
+    return first;
   }
 
   /** Another request of this process may have been answered since: then one of this call was lost, and the table is not silent. */
   get silence(): Progress["silence"] {
     const { clock, scheduler } = this.#session;
-    if (this.#failure === undefined || this.#failure.answers !== scheduler.answers) return undefined;
-    const { cause } = this.#failure;
-    if (cause instanceof LockStoreError && cause.answered) return undefined;
-    return { ms: clock.atLeast() - (this.#tried?.since ?? clock.atLeast()), cause };
+    for (const { failure, tried } of this.#asking) {
+      if (failure === undefined || failure.answers !== scheduler.answers) continue;
+      const { cause } = failure;
+      if (cause instanceof LockStoreError && cause.answered) continue;
+      return { ms: clock.atLeast() - tried.since, cause };
+    }
+    return undefined;
   }
 
   /** A try begins: what it sends may bring the lock. */
@@ -148,72 +167,60 @@ export class Bid<For extends Asker = Asker> implements Progress {
    */
   async persist<T>(bounds: RequestBounds, request: Request<T>, skipWith?: () => Promise<T> | undefined): Promise<T> {
     const { clock } = this.#session;
-    this.#tried ??= { since: clock.atLeast(), sent: 0 };
+    const asking = this.#next();
     const sentAt = clock.atMost();
     // Its requests wait for others of this process no longer than one attempt beyond `waitMs`.
     const slotUntil = (): number => this.call.attemptEnds(sentAt);
     const persistence: Persistence = {
       ...bounds,
-      tried: this.#tried,
+      tried: asking.tried,
       deadline: Math.min(sentAt + FIRST_ANSWER_MS, slotUntil()),
       slotUntil,
       endSignal: this.withdrawn,
       unrepeatedFrom: () => this.call.unrepeatedFrom(),
-      onFailure: (cause) => this.requestFailed(cause),
+      onFailure: (cause) => this.#failed(asking, cause),
     };
-    this.unsentSince = sentAt;
+    asking.unsentSince = sentAt;
     const send = (signal: AbortSignal): Promise<T> => {
-      this.unsentSince = undefined;
-      this.#isRepeating = true;
-      return request(signal);
-    };
-    const answer = await this.call.inContext(() => persist(this.#session, persistence, send, skipWith));
-    this.unsentSince = undefined;
-    this.#tried = undefined;
-    this.#failure = undefined;
-    return answer;
-  }
-
-  /**
-   * Sends one of several requests of its try that are under way at once. Each is retried by itself, and not once the `waitMs` of its call
-   * has passed. The call hears of the one that has failed in the end: until then, an answer to another says nothing of it.
-   */
-  async beside<T>(bounds: Pick<RequestBounds, "firstTimeoutMs" | "until">, request: Request<T>): Promise<T> {
-    const { clock } = this.#session;
-    const tried: AttemptLog = { since: clock.atLeast(), sent: 0 };
-    const ends = this.requestEnds();
-    const unrepeatedFrom = (): number => this.call.unrepeatedFrom();
-    let hasFailed = false;
-    const persistence: Persistence = {
-      kind: "take",
-      firstTimeoutMs: bounds.firstTimeoutMs,
-      until: () => Math.min(bounds.until(), ends(), hasFailed ? unrepeatedFrom() : Number.POSITIVE_INFINITY),
-      tried,
-      deadline: Math.min(clock.atMost() + FIRST_ANSWER_MS, ends()),
-      endSignal: this.withdrawn,
-      unrepeatedFrom,
-      onFailure: () => {
-        hasFailed = true;
-      },
-    };
-    const send = (signal: AbortSignal): Promise<T> => {
-      hasFailed = false;
+      asking.unsentSince = undefined;
+      asking.isRepeating = true;
       return request(signal);
     };
     try {
-      return await this.call.inContext(() => persist(this.#session, persistence, send));
-    } catch (error) {
-      this.#tried ??= tried;
-      if (!this.withdrawn.aborted) this.requestFailed(error);
-      throw error;
+      const answer = await this.call.inContext(() => persist(this.#session, persistence, send, skipWith));
+      this.#asking.delete(asking);
+      return answer;
+    } finally {
+      asking.isUnderWay = false;
+      asking.unsentSince = undefined;
     }
   }
 
-  /** Notes the failure of an attempt for its call, which that may be the end of. */
+  /** The next request goes on with the attempts of one that has failed in the end: an error then reports all of them. */
+  #next(): Asking {
+    let next: Asking | undefined;
+    for (const asking of this.#asking) {
+      if (asking.isUnderWay) continue;
+      this.#asking.delete(asking);
+      next ??= asking;
+    }
+    next ??= { tried: { since: this.#session.clock.atLeast(), sent: 0 }, isUnderWay: true, isRepeating: false };
+    next.isUnderWay = true;
+    this.#asking.add(next);
+    return next;
+  }
+
+  /** Notes the failure of a request that others have sent for its call, which that may be the end of. */
   requestFailed(cause: unknown): void {
-    this.#failure = { cause, answers: this.#session.scheduler.answers };
-    this.#isRepeating = false;
-    this.unsentSince = undefined;
+    const asking = this.#next();
+    asking.isUnderWay = false;
+    this.#failed(asking, cause);
+  }
+
+  #failed(asking: Asking, cause: unknown): void {
+    asking.failure = { cause, answers: this.#session.scheduler.answers };
+    asking.isRepeating = false;
+    asking.unsentSince = undefined;
     this.call.requestFailed(cause);
     this.#progressed();
   }

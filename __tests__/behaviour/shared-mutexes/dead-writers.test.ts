@@ -143,10 +143,10 @@ describe("a writer behind several dead readers", () => {
     name: NAME,
     sort: `${READERS.first}${String(number).padStart(2, "0")}111111-2222-4333-8444-555555555555`,
   });
-  const plantReaders = ({ table }: MemoryHost, count: number): void => {
+  const plantReaders = ({ table }: MemoryHost, count: number, expires = 1): void => {
     for (let number = 0; number < count; number += 1) {
       const uuid = `gone-${number}`;
-      table.plant(reader(number), { format: 1, uuid, owner: uuid, ttlMs: 10_000, acquired: 1, expires: 1 });
+      table.plant(reader(number), { format: 1, uuid, owner: uuid, ttlMs: 10_000, acquired: 1, expires });
     }
   };
   const removes = (number: number) => (message: Message) =>
@@ -181,6 +181,38 @@ describe("a writer behind several dead readers", () => {
     expect(await time.outcome(one.sharedMutex(NAME).exclusive.lock({ waitMs }))).toBe(throttled);
     expect(time.elapsed).toBe(waitMs);
   });
+
+  test.each(["lost", "throttled"])(
+    "is not told that somebody has it where the last one has died, and its removal is %s",
+    async (how) => {
+      const { time, one } = hosts();
+      plantReaders(one, 1, time.now + 500);
+      const throttled = new LockStoreError("throttled", { transient: true, throttled: true });
+      one.fate = (message) => (!removes(0)(message) ? "answered" : how === "lost" ? "lost" : Promise.reject(throttled));
+      const lock = one.sharedMutex(NAME, { ttlMs: 20_000 }).exclusive.lock({ waitMs: 8_000 });
+      expect(await time.outcome(lock)).toMatchObject({ code: "LOCK_STORE" });
+      expect(time.elapsed).toBeLessThanOrEqual(8_000 + LONGEST_ATTEMPT_MS);
+    },
+  );
+
+  test.each(["lost", "throttled"])(
+    "keeps no call of its process beyond the time of that, where a removal is %s",
+    async (how) => {
+      const { time, one } = hosts();
+      plantReaders(one, 2);
+      const throttled = new LockStoreError("throttled", { transient: true, throttled: true });
+      one.fate = (message) => (!isRemoval(message) ? "answered" : how === "lost" ? "lost" : Promise.reject(throttled));
+      const first = one.sharedMutex(NAME).exclusive.lock();
+      await turn();
+      const second = await time.outcome(one.sharedMutex(NAME).exclusive.lock({ waitMs: 1_000 }));
+      expect(second).toMatchObject({ code: "LOCK_STORE" });
+      expect(time.elapsed).toBeLessThanOrEqual(1_000 + LONGEST_ATTEMPT_MS);
+      one.fate = () => "answered";
+      await time.settle(first);
+      await using lock = await first;
+      expect(lock.held).toBe(true);
+    },
+  );
 
   test.each(["lost", "throttled"])(
     "rejects at once where it may not remove one row, and another removal is %s",

@@ -148,14 +148,26 @@ export const PROMISE_DEFECTS: Defects = {
     "queues/sections.ts": { "await answeredWithin(clock, scheduler.overdueMs, answered)": "await answered" },
     test: "behaviour/taking/own-claims",
   },
-  "a removal that has failed is repeated although the time of its call is over": {
+  "the removal of a dead row is no request of a call": {
     takesOut: ["protocol#waiting 4"],
-    "taking/bid.ts": { "hasFailed ? unrepeatedFrom() : Number.POSITIVE_INFINITY": "Number.POSITIVE_INFINITY" },
+    "kinds/shared-mutex-rows.ts": {
+      'import { isTransient } from "../session/retry.js";':
+        'import { persist } from "../session/requests.js";\nimport { isTransient } from "../session/retry.js";',
+      'bid.persist({ ...bounds, kind: "take", until }, request)':
+        'persist(session, { ...bounds, kind: "take", until, endSignal: bid.withdrawn }, request)',
+    },
     test: "behaviour/shared-mutexes/dead-writers",
   },
-  "the failure of a removal ends no call": {
+  "an answer to one request of a call says that another has not failed": {
     takesOut: ["protocol#waiting 4"],
-    "taking/bid.ts": { "if (!this.withdrawn.aborted) this.requestFailed(error);": "" },
+    "taking/bid.ts": {
+      "this.#asking.delete(asking);\n      return answer;": "this.#asking.clear();\n      return answer;",
+    },
+    test: "behaviour/shared-mutexes/dead-writers",
+  },
+  "a writer that removes dead readers waits for them": {
+    takesOut: ["protocol#waiting 4"],
+    "kinds/shared-mutex-rows.ts": { "if (page.rows.length > 0) bid.tries();": "" },
     test: "behaviour/shared-mutexes/dead-writers",
   },
   "the release of a hand-off that nobody got ends as the wall clock is set forward": {
