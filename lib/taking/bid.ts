@@ -142,8 +142,8 @@ export class Bid<For extends Asker = Asker> implements Progress {
   async again(): Promise<void> {
     this.#times += 1;
     if (this.#times <= AT_ONCE) return;
-    // What looked free each time had been taken by others.
-    if (this.view.hasRow) this.waits(FIRST_EACH_TIME);
+    // What looked free each time had been taken by others, unless a request has failed: then nobody need be in the way.
+    if (this.view.hasRow && this.failed === undefined) this.waits(FIRST_EACH_TIME);
     await this.#sleep(pauseMs(this.#session, this.#times - AT_ONCE));
     this.tries();
   }

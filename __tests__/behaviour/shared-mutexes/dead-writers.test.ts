@@ -195,6 +195,21 @@ describe("a writer behind several dead readers", () => {
     },
   );
 
+  test("is not told that others were first where removals have failed for long, whenever its time is over", async () => {
+    for (let waitMs = 30_500; waitMs < 30_600; waitMs += 10) {
+      const { time, one } = hosts();
+      plantReaders(one, 1, time.now + 500);
+      const throttled = new LockStoreError("throttled", { transient: true, throttled: true });
+      one.fate = (message) => (removes(0)(message) ? Promise.reject(throttled) : "answered");
+      const failed = one
+        .sharedMutex(NAME, { ttlMs: 20_000 })
+        .exclusive.lock({ waitMs })
+        .catch((error) => error);
+      await time.settle(failed, { withinMs: 40_000 });
+      expect(await failed).toBe(throttled);
+    }
+  });
+
   test.each(["lost", "throttled"])(
     "keeps no call of its process beyond the time of that, where a removal is %s",
     async (how) => {
