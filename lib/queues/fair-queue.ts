@@ -207,7 +207,7 @@ export class FairQueue {
     // The call may have waited for its tick to begin, and others may have come meanwhile.
     if (once !== undefined && this.#session.clock.atMost() - look.sentAt > LOOK_LASTS_MS / 2)
       look = await line.look(bid.ask, resource, { isConsistent: true });
-    const { gate, admission, sentAt } = look;
+    const { gate, admission, sentAt, isWhole } = look;
     bid.withdrawn.throwIfAborted();
     const inTheWay = newestHeld(this.#session, resource, gate);
     if (inTheWay !== undefined) bid.saw(inTheWay);
@@ -219,7 +219,12 @@ export class FairQueue {
     }
     // Only the claim can tell whether a tick is done.
     if (once === undefined && resource.kind.queue.room(resource, gate) < resource.weight) return { kind: "held" };
-    const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, bid.until());
+    // Places may have been drawn for this process since the look was asked for. A look that stops at one of them has not shown who waits
+    // behind it, and counts as long as that place does.
+    const { first: place } = line.places;
+    if (!isWhole && place === undefined) return undefined;
+    const standsUntil = (): number => (isWhole || place === undefined ? Number.POSITIVE_INFINITY : place.until());
+    const until = (): number => Math.min(sentAt + LOOK_LASTS_MS, standsUntil(), bid.until());
     // The look counts for the tick that it was made for.
     const named = once && tick !== undefined ? { ...once, kind: "tick" as const, tick } : undefined;
     return await this.#claim(line, bid, { until, seen: gate, ahead: 0, once: named });

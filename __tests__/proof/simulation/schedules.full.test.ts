@@ -170,6 +170,7 @@ const KEPT = [
   "101037/53", // a release that gets no slot, long before the next turn of its process
   "102009/594", // a writer whose reader of the same process has just given way
   "120029/161", // a renewal after a slow take, which shows a mark before the section begins
+  "125090/951", // a claim after a look at an own place that is lost before the claim is repeated
   "90042/483", // a reissue whose answer is heard late, before a release that gets no slot
   "67031/159", // a release that gets its slot when its section has long been told of its end
 ];

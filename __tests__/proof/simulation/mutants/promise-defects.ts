@@ -175,6 +175,13 @@ export const PROMISE_DEFECTS: Defects = {
     "taking/bid.ts": { " && this.failed === undefined": "" },
     test: "behaviour/shared-mutexes/dead-writers",
   },
+  "a claim after a look at an own place goes on although that place is lost": {
+    takesOut: ["queue#how-it-works: A process that loses"],
+    "queues/fair-queue.ts": {
+      "sentAt + LOOK_LASTS_MS, standsUntil(), bid.until()": "sentAt + LOOK_LASTS_MS, bid.until()",
+    },
+    test: "behaviour/fair/places",
+  },
   "the release of a hand-off that nobody got ends as the wall clock is set forward": {
     takesOut: ["protocol#releasing 4"],
     "holding/exit.ts": {
